@@ -1,8 +1,13 @@
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Database, Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";
+import type { Example } from "./contract/datasets/examples.ts";
+import { toAttachmentUrls } from "./serialization/records.ts";
 import { refreshDirty } from "./sessions/refresh-stats.ts";
+import { type AnnotationQueueRow, findQueue, lockQueue } from "./storage/annotation-queues/queues.ts";
 import { type DatasetWithCounts, datasetsByNo, findDataset } from "./storage/datasets.ts";
+import { attachmentsOfExamples, isOfVersion } from "./storage/example-attachments.ts";
+import type { VersionedExample } from "./storage/examples.ts";
 import { experimentsById, findExperiment } from "./storage/experiments.ts";
 import type { ExperimentRow } from "./storage/schema.ts";
 
@@ -14,10 +19,32 @@ export async function getDataset(tx: Tx, { tenant_id }: Caller, dataset_id: stri
 }
 
 /** @throws ApiError when the workspace of the caller has no experiment with this id */
-export async function getExperiment(tx: Tx, { tenant_id }: Caller, experiment_id: string): Promise<ExperimentRow> {
+export async function getExperiment(
+  tx: Tx,
+  { tenant_id }: Pick<Caller, "tenant_id">,
+  experiment_id: string,
+): Promise<ExperimentRow> {
   const experiment = await findExperiment(tx, tenant_id, experiment_id);
   if (!experiment) throw new ApiError("session_not_found");
   return experiment;
+}
+
+/** @throws ApiError when the workspace of the caller has no annotation queue with this id */
+export async function getAnnotationQueue(tx: Tx, { tenant_id }: Caller, queue_id: string): Promise<AnnotationQueueRow> {
+  const queue = await findQueue(tx, tenant_id, queue_id);
+  if (!queue) throw new ApiError("annotation_queue_not_found");
+  return queue;
+}
+
+/** {@link getAnnotationQueue}, locked until the transaction ends. */
+export async function lockAnnotationQueue(
+  tx: Tx,
+  { tenant_id }: Caller,
+  queue_id: string,
+): Promise<AnnotationQueueRow> {
+  const queue = await lockQueue(tx, tenant_id, queue_id);
+  if (!queue) throw new ApiError("annotation_queue_not_found");
+  return queue;
 }
 
 /**
@@ -56,4 +83,31 @@ export async function readExperiments(
 export async function datasetIds(tx: Tx, numbers: readonly (number | null)[]): Promise<Map<number | null, string>> {
   const unique = [...new Set(numbers)].filter((no) => no !== null);
   return new Map((await datasetsByNo(tx, unique)).map((dataset) => [dataset.dataset_no, dataset.dataset_id]));
+}
+
+/** The addresses of the attachments of examples of a dataset, in the version of each. An example without attachments is missing. */
+export async function attachmentUrlsOf(
+  tx: Tx,
+  dataset_no: number,
+  examples: readonly VersionedExample[],
+  base_url: string,
+): Promise<Map<VersionedExample, Example["attachment_urls"]>> {
+  const indexes = examples.map(({ example_index }) => example_index);
+  const all = Map.groupBy(await attachmentsOfExamples(tx, dataset_no, indexes), ({ example_index }) => example_index);
+  const found = new Map<VersionedExample, Example["attachment_urls"]>();
+  for (const example of examples) {
+    const own = all.get(example.example_index)?.filter((info) => isOfVersion(info, example.version)) ?? [];
+    if (own.length > 0) found.set(example, toAttachmentUrls(base_url, own));
+  }
+  return found;
+}
+
+/** The cursor of the page that begins at an offset. */
+export const cursorOfOffset = (offset: number): string => Buffer.from(String(offset)).toString("base64url");
+
+/** @throws ApiError when the text is no {@link cursorOfOffset} */
+export function offsetOfCursor(cursor: string): number {
+  const offset = Buffer.from(cursor, "base64url").toString();
+  if (!/^\d{1,9}$/.test(offset)) throw new ApiError("bad_cursor");
+  return Number(offset);
 }

@@ -30,6 +30,7 @@ import {
   numbersOf,
   sortIndexes,
 } from "./example-indexes.ts";
+import { contentsOfRuns, exampleOfRuns } from "./run-examples.ts";
 
 const MAX_ERROR_CHARS = 200;
 
@@ -81,15 +82,17 @@ async function rowsAt(
   const examples = await examplesByIndex(tx, dataset.dataset_no, indexes);
   const cellKey = ({ experiment_no, example_index }: { experiment_no: number; example_index: number | null }) =>
     `${experiment_no} ${example_index}`;
-  const runs = Map.groupBy(await runsAt(tx, numbers, indexes, false), cellKey);
+  const found = await runsAt(tx, numbers, indexes, false);
+  const contentOf = await contentsOfRuns(tx, dataset.dataset_no, examples, found);
+  const runs = Map.groupBy(found, cellKey);
   const feedback = Map.groupBy(await feedbackAt(tx, numbers, indexes), cellKey);
   return indexes.flatMap((example_index) => {
-    const example = examples.get(example_index);
-    if (!example) return [];
-    const cells = numbers.map((experiment_no) => {
-      const key = cellKey({ experiment_no, example_index });
-      return cellOf(runs.get(key) ?? [], feedback.get(key) ?? []);
-    });
+    const newest = examples.get(example_index);
+    if (!newest) return [];
+    const keys = numbers.map((experiment_no) => cellKey({ experiment_no, example_index }));
+    const cells = keys.map((key) => cellOf(runs.get(key) ?? [], feedback.get(key) ?? []));
+    const ofRow = keys.flatMap((key) => runs.get(key) ?? []);
+    const example = exampleOfRuns(newest, ofRow, contentOf);
     const expected = parseJson(example.outputs);
     return {
       example_id: example.example_id,
@@ -105,6 +108,7 @@ function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[]): ComparedCell |
   const [first] = runs;
   if (!first) return null;
   const failed = runs.filter(({ error }) => error !== null);
+  const timed = runs.filter(({ end_us }) => end_us !== null);
   const scores: Record<string, number> = {};
   const labels: Record<string, string> = {};
   for (const [key, rows] of Map.groupBy(feedback, ({ key }) => key)) {
@@ -118,7 +122,7 @@ function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[]): ComparedCell |
     errors: failed.length,
     error: failed[0]?.error?.slice(0, MAX_ERROR_CHARS).toWellFormed() ?? null,
     outputs_preview: first.outputs_preview,
-    latency_s: runs.reduce((sum, run) => sum + secondsOf(run), 0) / runs.length,
+    latency_s: timed.length === 0 ? null : timed.reduce((sum, run) => sum + secondsOf(run), 0) / timed.length,
     scores,
     labels,
   };

@@ -67,9 +67,9 @@ export function sortIndexes(indexes: number[], valueAt: (index: number) => numbe
   return [...sorted, ...indexes.filter((index) => !hasValue(index)).sort((a, b) => a - b)];
 }
 
-/** Every run has a latency. */
+/** Every run has a value in the vector of errors. A pending run has no latency. */
 async function indexesWithRuns(tx: Tx, experiments: ExperimentRow[], deleted: readonly number[]): Promise<number[]> {
-  const vectors = await listVectors(tx, numbersOf(experiments), { kind: "latency" }, deleted);
+  const vectors = await listVectors(tx, numbersOf(experiments), { kind: "error" }, deleted);
   const length = Math.max(0, ...vectors.map(({ values }) => values.length));
   const indexes: number[] = [];
   for (let index = 0; index < length; index++)
@@ -110,7 +110,7 @@ async function sortKey(
   };
 }
 
-const INVALID_SORT_KEY = "Value error, must be latency, error or feedback.{key}, with an optional prefix delta.";
+const INVALID_SORT_KEY = "Value error, must be latency, error or feedback.{key}, optionally with the prefix 'delta.'";
 
 function vectorName(by: string): VectorName | undefined {
   if (by === "latency" || by === "error") return { kind: by, key: "" };

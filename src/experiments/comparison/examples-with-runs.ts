@@ -1,33 +1,49 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
-import { ApiError } from "../../platform/errors.ts";
 import type { ExamplesWithRunsQuery, ExampleWithRuns } from "../contract/comparison.ts";
-import type { ExperimentRunsQuery, RunV2 } from "../contract/v2.ts";
+import type { Example } from "../contract/datasets/examples.ts";
+import type { ExperimentRunsQuery, RunV2 } from "../contract/v2/runs.ts";
 import { JsonPieces } from "../json-pieces.ts";
-import { getDataset, readExperiments } from "../lookups.ts";
+import { attachmentUrlsOf, cursorOfOffset, getDataset, offsetOfCursor, readExperiments } from "../lookups.ts";
 import { list, RecordSerializer } from "../serialization/record-serializer.ts";
-import { EXAMPLE_SERIALIZER, type ExampleOfDataset, FEEDBACK_SERIALIZER, toExample } from "../serialization/records.ts";
-import { RUN_SERIALIZER, type RunWithFeedback, selectV2Fields, toRunV2 } from "../serialization/run-records.ts";
-import { toTracedRun, toTracedRunV2 } from "../serialization/trace-records.ts";
+import {
+  EXAMPLE_SERIALIZER,
+  type ExampleOfDataset,
+  FEEDBACK_SERIALIZER,
+  toAttachmentUrls,
+  toExample,
+} from "../serialization/records.ts";
+import {
+  RUN_SERIALIZER,
+  type RunWithFeedback,
+  runV2,
+  selectedNames,
+  UPLOADED_RUN_V2,
+} from "../serialization/run-records.ts";
+import { type RunRelatives, TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
 import { runKeyText } from "../sessions/runs.ts";
-import { inputsAt, type VersionedExample } from "../storage/examples.ts";
+import type { VersionedExample } from "../storage/examples.ts";
 import { feedbackAt } from "../storage/feedback.ts";
 import { type FullRun, type RunWithOutputs, runsAt } from "../storage/runs.ts";
 import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
-import { type FullTraceRun, traceRunsById } from "../storage/trace-search.ts";
+import { attachmentsOf, type FullTraceRun, runsOfTraces, traceRunsById } from "../storage/traces/trace-search.ts";
 import { examplesByIndex, findExampleIndexes, numbersOf } from "./example-indexes.ts";
+import { contentsOfRuns, exampleOfRuns } from "./run-examples.ts";
 
 const DEFAULT_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1000;
 
-/** A row of an experiment. A row that was traced has the run that it repeats. */
+/** A row of an experiment. If the row repeats the root of a trace, `traced` is that run. */
 interface RunOfRow extends RunWithFeedback<FeedbackRow> {
   traced?: FullTraceRun | undefined;
+  /** Undefined in a preview. */
+  relatives?: RunRelatives | undefined;
 }
 
 interface Row {
   example: VersionedExample;
   runs: RunOfRow[];
+  attachment_urls?: Example["attachment_urls"];
 }
 
 type WireRun = ExampleWithRuns["runs"][number];
@@ -42,7 +58,7 @@ const UPLOADED_RUN = new RecordSerializer<RunOfRow, WireRun>({ ...RUN_SERIALIZER
 
 const toWireRun = (row: RunOfRow): WireRun =>
   row.traced
-    ? { ...toTracedRun(row.traced, row.feedback), feedbacks: feedbacks.value(row) }
+    ? { ...toTracedRun(row.traced, row.feedback, row.relatives), feedbacks: feedbacks.value(row) }
     : UPLOADED_RUN.toObject(row);
 
 const EXAMPLE_WITH_RUNS = new RecordSerializer<Row & ExampleOfDataset, ExampleWithRuns>({
@@ -60,7 +76,13 @@ const EXAMPLE_WITH_RUNS = new RecordSerializer<Row & ExampleOfDataset, ExampleWi
 });
 
 export const examplesWithRunsOperations = (database: Database) => ({
-  async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<JsonPieces<ExampleWithRuns>> {
+  /** @param base_url the address of this API as the client sees it, for the links to attachments */
+  async page(
+    caller: Caller,
+    dataset_id: string,
+    body: ExamplesWithRunsQuery,
+    base_url: string,
+  ): Promise<JsonPieces<ExampleWithRuns>> {
     const dataset = await getDataset(database.read, caller, dataset_id);
     const experiments = await readExperiments(database, caller, dataset.dataset_no, body.session_ids);
     const sort = body.sort_params && {
@@ -72,11 +94,12 @@ export const examplesWithRunsOperations = (database: Database) => ({
     const limit = Math.min(body.limit ?? DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE);
     const selected = indexes.slice(body.offset, body.offset + limit);
     const rows = await rowsAt(database.read, dataset, experiments, selected, !body.preview);
+    if (!body.preview) await addRelatives(database.read, dataset, rows, base_url);
     return new JsonPieces(rows.length, (index) => EXAMPLE_WITH_RUNS.toJson({ ...(rows[index] as Row), dataset_id }));
   },
 
   /** {@link page} of version 2, with selected fields and a cursor. */
-  async pageV2(caller: Caller, dataset_id: string, body: ExperimentRunsQuery) {
+  async pageV2(caller: Caller, dataset_id: string, body: ExperimentRunsQuery, base_url: string) {
     const dataset = await getDataset(database.read, caller, dataset_id);
     const experiments = await readExperiments(database, caller, dataset.dataset_no, body.experiment_ids);
     const sort = body.sort && {
@@ -85,20 +108,25 @@ export const examplesWithRunsOperations = (database: Database) => ({
       loc: ["body", "sort", "by"],
     };
     const indexes = await findExampleIndexes(database.read, caller, dataset, experiments, { ...body, sort });
-    const offset = body.cursor === undefined ? 0 : offsetOf(body.cursor);
+    const offset = body.cursor === undefined ? 0 : offsetOfCursor(body.cursor);
     const end = offset + body.page_size;
     const rows = await rowsAt(database.read, dataset, experiments, indexes.slice(offset, end), true);
     const has_more = indexes.length > end;
+    const examples = rows.map(({ example }) => example);
+    const urls = await attachmentUrlsOf(database.read, dataset.dataset_no, examples, `${base_url}/api/v1`);
+    const names = selectedNames(body.selects);
     return {
       items: rows.map(({ example, runs }) => ({
-        ...toExample(example, dataset_id),
+        ...toExample(example, dataset_id, urls.get(example)),
         runs: runs.map(
           ({ run, traced, feedback }): Partial<RunV2> =>
-            selectV2Fields(traced ? toTracedRunV2(traced, feedback) : toRunV2(run, feedback), body.selects),
+            traced
+              ? runV2(TRACED_RUN_V2, { run: traced, feedback, base_url }, names)
+              : runV2(UPLOADED_RUN_V2, { run, feedback, base_url }, names),
         ),
       })),
       has_more,
-      ...(has_more && { next_cursor: Buffer.from(String(end)).toString("base64url") }),
+      ...(has_more && { next_cursor: cursorOfOffset(end) }),
     };
   },
 });
@@ -106,12 +134,6 @@ export const examplesWithRunsOperations = (database: Database) => ({
 /** Version 2 accepts feedback keys without the prefix: `correctness` is `feedback.correctness`. */
 const sortKeyOf = (by: string): string =>
   by === "latency" || by === "error" || by.startsWith("feedback.") || by.startsWith("delta.") ? by : `feedback.${by}`;
-
-function offsetOf(cursor: string): number {
-  const offset = Buffer.from(cursor, "base64url").toString();
-  if (!/^\d{1,15}$/.test(offset)) throw new ApiError("bad_cursor");
-  return Number(offset);
-}
 
 async function rowsAt(
   tx: Tx,
@@ -126,7 +148,8 @@ async function rowsAt(
   const found = await runsAt(tx, numbers, indexes, payloads);
   const traced_ids = found.flatMap(({ is_traced, run_id }) => (is_traced === 1 ? run_id : []));
   const traced = await traceRunsById(tx, tenant_id, traced_ids, payloads);
-  const inputsOf = payloads ? await inputsOfRuns(tx, dataset_no, examples, found) : () => undefined;
+  const contentOf = await contentsOfRuns(tx, dataset_no, examples, found);
+  const inputsOf = (run: RunWithOutputs) => (payloads ? (contentOf(run)?.inputs ?? null) : undefined);
   const runs = Map.groupBy(found, ({ example_index }) => example_index);
   const feedback = Map.groupBy(await feedbackAt(tx, numbers, indexes), runKeyText);
   const order = new Map(
@@ -143,28 +166,26 @@ async function rowsAt(
       const full: FullRun = Object.assign(run, { experiment_id, dataset_id, example_id, inputs: inputsOf(run) });
       return { run: full, traced: traced.get(run.run_id), feedback: feedback.get(runKeyText(run)) ?? [] };
     });
-    return [{ example, runs: withFeedback }];
+    return [{ example: exampleOfRuns(example, sorted, contentOf), runs: withFeedback }];
   });
 }
 
-/** The inputs of each run. Most runs have the newest version of their example, which is already loaded. */
-async function inputsOfRuns(
-  tx: Tx,
-  dataset_no: number,
-  examples: ReadonlyMap<number, VersionedExample>,
-  runs: readonly RunWithOutputs[],
-): Promise<(run: RunWithOutputs) => string | null> {
-  const older = runs.filter(
-    ({ example_index, example_version }) => example_version !== examples.get(example_index)?.version,
-  );
-  const indexes = [...new Set(older.map(({ example_index }) => example_index))];
-  const versions = indexes.length === 0 ? [] : await inputsAt(tx, dataset_no, indexes);
-  const byVersion = new Map(
-    versions.map(({ example_index, version, inputs }) => [`${example_index}/${version}`, inputs]),
-  );
-  return ({ example_index, example_version }) => {
-    const example = examples.get(example_index);
-    if (example?.version === example_version) return example.inputs;
-    return byVersion.get(`${example_index}/${example_version}`) ?? null;
-  };
+/** Adds what only whole examples have: the runs below traced runs, and attachments. */
+async function addRelatives(tx: Tx, { tenant_id, dataset_no }: DatasetRow, rows: Row[], base_url: string) {
+  const examples = rows.map(({ example }) => example);
+  const urls = await attachmentUrlsOf(tx, dataset_no, examples, base_url);
+  for (const row of rows) row.attachment_urls = urls.get(row.example) ?? null;
+  const runs = rows.flatMap((row) => row.runs).filter(({ traced }) => traced);
+  const traces = runs.map(({ traced }) => traced as FullTraceRun);
+  const ids = traces.map(({ run_id }) => run_id);
+  const below = Map.groupBy(await runsOfTraces(tx, tenant_id, ids), ({ trace_id }) => trace_id);
+  const numbers = traces.map(({ run_no }) => run_no);
+  const attachments = Map.groupBy(await attachmentsOf(tx, numbers), ({ run_no }) => run_no);
+  for (const run of runs) {
+    const { run_id, run_no } = run.traced as FullTraceRun;
+    run.relatives = {
+      below: below.get(run_id) ?? [],
+      attachments: toAttachmentUrls(base_url, attachments.get(run_no) ?? []),
+    };
+  }
 }

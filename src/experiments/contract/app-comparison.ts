@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
-import { datasetParams } from "./datasets.ts";
+import { datasetParams } from "./datasets/datasets.ts";
 import { experimentFilters, uuidOrHex } from "./fields.ts";
 import { errors } from "./responses.ts";
 
@@ -35,7 +35,7 @@ const ComparedRowsQuery = z
     scores: optional(z.array(scoreRange).max(20)),
     change: optional(change),
     failed: optional(z.array(uuidOrHex).max(10)).describe(
-      "Returns only examples on which a run of any of these experiments failed.",
+      "Returns only examples with a failed run in at least one of these experiments.",
     ),
     text: optional(z.string()).describe("Words to search for in the example and its runs."),
     filters: experimentFilters.describe("Filter expressions, keyed by experiment ID."),
@@ -51,7 +51,7 @@ const ComparedCell = z.object({
   errors: z.int(),
   error: z.string().nullable().describe("The beginning of the first error message."),
   outputs_preview: z.string().nullable(),
-  latency_s: z.number(),
+  latency_s: z.number().nullable().describe("Mean latency of the completed runs; null if no run has completed."),
   scores: z.record(z.string(), z.number()),
   labels: z.record(z.string(), z.string()).describe("Text values of feedback, by feedback key."),
 });
@@ -77,16 +77,6 @@ const ComparedRows = z
   .openapi("ComparedRows");
 export type ComparedRows = z.output<typeof ComparedRows>;
 
-const readComparedRows = createRoute({
-  method: "post",
-  path: "/app/api/datasets/{dataset_id}/compared-rows",
-  operationId: "readComparedRows",
-  summary: "List the examples of a comparison, with filters and sorting",
-  tags,
-  request: { params: datasetParams, body: jsonBody(ComparedRowsQuery) },
-  responses: { 200: jsonResponse(ComparedRows, "A page of examples."), ...errors(400, 404) },
-});
-
 const DistributionsQuery = z.object({ session_ids }).openapi("DistributionsQuery");
 export type DistributionsQuery = z.output<typeof DistributionsQuery>;
 
@@ -97,23 +87,34 @@ const Distribution = z
     low: z.number(),
     high: z.number(),
     is_binary: z.boolean().describe("Whether all scores are 0 or 1."),
-    counts: z.array(z.array(z.int())).describe("One list of counts per experiment, in the order of `session_ids`."),
+    counts: z
+      .array(z.array(z.int()))
+      .describe(
+        "Number of scores in each of ten equal bins from `low` to `high`: one list per experiment, in the order of `session_ids`.",
+      ),
   })
   .openapi("Distribution");
 export type Distribution = z.output<typeof Distribution>;
 
-const readDistributions = createRoute({
-  method: "post",
-  path: "/app/api/datasets/{dataset_id}/distributions",
-  operationId: "readDistributions",
-  summary: "Get the score distributions of experiments",
-  tags,
-  request: { params: datasetParams, body: jsonBody(DistributionsQuery) },
-  responses: { 200: jsonResponse(z.array(Distribution), "One distribution per feedback key."), ...errors(404) },
-});
-
-/** The routes of the compare page. The comments repeat the method and path of each route. */
+/** The routes of the compare page. */
 export const comparisonPageRoutes = {
-  readComparedRows, // POST /app/api/datasets/{dataset_id}/compared-rows
-  readDistributions, // POST /app/api/datasets/{dataset_id}/distributions
-} as const;
+  readComparedRows: createRoute({
+    method: "post",
+    path: "/app/api/datasets/{dataset_id}/compared-rows",
+    operationId: "readComparedRows",
+    summary: "List the examples of a comparison, with filters and sorting",
+    tags,
+    request: { params: datasetParams, body: jsonBody(ComparedRowsQuery) },
+    responses: { 200: jsonResponse(ComparedRows, "A page of examples."), ...errors(400, 404) },
+  }),
+
+  readDistributions: createRoute({
+    method: "post",
+    path: "/app/api/datasets/{dataset_id}/distributions",
+    operationId: "readDistributions",
+    summary: "Get the score distributions of experiments",
+    tags,
+    request: { params: datasetParams, body: jsonBody(DistributionsQuery) },
+    responses: { 200: jsonResponse(z.array(Distribution), "One distribution per feedback key."), ...errors(404) },
+  }),
+};

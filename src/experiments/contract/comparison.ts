@@ -1,8 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
-import { datasetParams } from "./datasets.ts";
-import { Example } from "./examples.ts";
-import { Feedback } from "./feedback.ts";
+import { datasetParams } from "./datasets/datasets.ts";
+import { Example } from "./datasets/examples.ts";
+import { Feedback } from "./feedback/feedback.ts";
 import { experimentFilters, idAndName, paging, time, timeText, uuidOrHex } from "./fields.ts";
 import { deletedResponse, errors } from "./responses.ts";
 import { ExperimentRun } from "./runs.ts";
@@ -42,22 +42,6 @@ export const ExampleWithRuns = Example.extend({
 }).openapi("ExampleWithRuns");
 export type ExampleWithRuns = z.output<typeof ExampleWithRuns>;
 
-export const readExamplesWithRuns = createRoute({
-  method: "post",
-  path: "/datasets/{dataset_id}/runs",
-  operationId: "read_examples_with_runs",
-  summary: "List examples with several experiments' runs",
-  request: {
-    params: datasetParams,
-    query: z.object({ format: z.literal("csv").optional() }),
-    body: jsonBody(ExamplesWithRunsQuery),
-  },
-  responses: {
-    200: jsonResponse(z.array(ExampleWithRuns), "A page of examples. With `format=csv`, all examples."),
-    ...errors(400, 404),
-  },
-});
-
 const DeltaQuery = z
   .object({
     baseline_session_id: uuidOrHex,
@@ -73,21 +57,6 @@ export type DeltaQuery = z.output<typeof DeltaQuery>;
 
 const delta = z.object({ improved_examples: z.array(z.string()), regressed_examples: z.array(z.string()) });
 
-export const readDelta = createRoute({
-  method: "post",
-  path: "/datasets/{dataset_id}/runs/delta",
-  operationId: "read_delta",
-  summary: "List the examples that improved or regressed against the baseline",
-  request: { params: datasetParams, body: jsonBody(DeltaQuery) },
-  responses: {
-    200: jsonResponse(
-      z.object({ feedback_deltas: z.record(z.string(), delta) }),
-      "Improved and regressed examples, keyed by experiment ID.",
-    ),
-    ...errors(400, 404),
-  },
-});
-
 const DeltaStreamQuery = z
   .object({
     baseline_session_id: uuidOrHex,
@@ -97,21 +66,6 @@ const DeltaStreamQuery = z
   })
   .openapi("FeedbackDeltaStreamQuery");
 export type DeltaStreamQuery = z.output<typeof DeltaStreamQuery>;
-
-export const streamDelta = createRoute({
-  method: "post",
-  path: "/datasets/{dataset_id}/runs/delta/stream",
-  operationId: "stream_delta",
-  summary: "Stream the improved and regressed examples of several feedback keys",
-  request: { params: datasetParams, body: jsonBody(DeltaStreamQuery) },
-  responses: {
-    200: {
-      description: "One `data` event per feedback key, then an `end` event.",
-      content: { "text/event-stream": { schema: z.string() } },
-    },
-    ...errors(404),
-  },
-});
 
 const ComparisonQuery = z
   .object({
@@ -123,7 +77,7 @@ const ComparisonQuery = z
     threshold: withDefault(z.number().min(0), 0).describe("Smaller differences count as ties."),
     limit: withDefault(z.int().min(0).max(1000), 100).describe("The maximum number of examples in each list."),
     significance: withDefault(z.boolean(), true).describe(
-      "Whether to compute confidence intervals and significance tests. They take 0.1 s for each pair with 10,000 examples; results are cached.",
+      "Whether to compute confidence intervals and significance tests. They take about 0.1 s per pair of experiments with 10,000 examples; results are cached.",
     ),
   })
   .openapi("ComparisonQuery");
@@ -144,7 +98,10 @@ export const PairComparison = z
     mean_baseline: z.number().nullable(),
     mean_comparison: z.number().nullable(),
     mean_delta: z.number().nullable(),
-    ci_low: z.number().nullable().describe("The 95 % confidence interval of the mean difference, by paired bootstrap."),
+    ci_low: z
+      .number()
+      .nullable()
+      .describe("The lower bound of the 95 % confidence interval of the mean difference, by paired bootstrap."),
     ci_high: z.number().nullable(),
     wins: z.int(),
     losses: z.int(),
@@ -154,8 +111,8 @@ export const PairComparison = z
     p_adjusted: z
       .number()
       .nullable()
-      .describe("The p-value, adjusted by the Holm method over all keys and experiments in this response."),
-    improved_examples: z.array(z.string()).describe("In descending order of the improvement."),
+      .describe("The p-value, adjusted with the Holm method across all keys and experiments in this response."),
+    improved_examples: z.array(z.string()).describe("In descending order of improvement."),
     regressed_examples: z.array(z.string()),
   })
   .openapi("PairComparison");
@@ -171,16 +128,6 @@ const Comparison = z
   })
   .openapi("Comparison");
 export type Comparison = z.output<typeof Comparison>;
-
-/** An extension: the original API has no significance tests. */
-export const compareExperiments = createRoute({
-  method: "post",
-  path: "/datasets/{dataset_id}/compare",
-  operationId: "compare_experiments",
-  summary: "Compare experiments with a baseline, with confidence intervals and significance tests",
-  request: { params: datasetParams, body: jsonBody(ComparisonQuery) },
-  responses: { 200: jsonResponse(Comparison, "One row per experiment and feedback key."), ...errors(404) },
-});
 
 export const ComparativeExperiment = z
   .object({
@@ -212,38 +159,98 @@ const ComparativeCreate = z
   .openapi("ComparativeExperimentCreate");
 export type ComparativeCreate = z.output<typeof ComparativeCreate>;
 
-export const createComparative = createRoute({
-  method: "post",
-  path: "/datasets/comparative",
-  operationId: "create_comparative",
-  summary: "Create a comparative experiment",
-  request: { body: jsonBody(ComparativeCreate) },
-  responses: { 200: jsonResponse(ComparativeExperiment, "The comparative experiment."), ...errors(400, 404, 409) },
-});
-
 const ComparativeQuery = z.object({ ...idAndName, ...paging });
 export type ComparativeQuery = z.output<typeof ComparativeQuery>;
 
-export const listComparative = createRoute({
-  method: "get",
-  path: "/datasets/{dataset_id}/comparative",
-  operationId: "list_comparative",
-  summary: "List a dataset's comparative experiments",
-  request: { params: datasetParams, query: ComparativeQuery },
-  responses: {
-    200: jsonResponse(z.array(ComparativeExperiment), "A page of comparative experiments."),
-    ...errors(404),
-  },
-});
+export const comparisonRoutes = {
+  readExamplesWithRuns: createRoute({
+    method: "post",
+    path: "/datasets/{dataset_id}/runs",
+    operationId: "read_examples_with_runs",
+    summary: "List examples with the runs of several experiments",
+    request: {
+      params: datasetParams,
+      query: z.object({ format: z.literal("csv").optional() }),
+      body: jsonBody(ExamplesWithRunsQuery),
+    },
+    responses: {
+      200: jsonResponse(z.array(ExampleWithRuns), "A page of examples. With `format=csv`, all examples."),
+      ...errors(400, 404),
+    },
+  }),
 
-export const deleteComparative = createRoute({
-  method: "delete",
-  path: "/datasets/comparative/{comparative_experiment_id}",
-  operationId: "delete_comparative",
-  summary: "Delete a comparative experiment",
-  request: { params: z.object({ comparative_experiment_id: uuidOrHex }) },
-  responses: {
-    200: deletedResponse("The comparative experiment was deleted. Its experiments remain."),
-    ...errors(404),
-  },
-});
+  readDelta: createRoute({
+    method: "post",
+    path: "/datasets/{dataset_id}/runs/delta",
+    operationId: "read_delta",
+    summary: "List the examples that improved or regressed against the baseline",
+    request: { params: datasetParams, body: jsonBody(DeltaQuery) },
+    responses: {
+      200: jsonResponse(
+        z.object({ feedback_deltas: z.record(z.string(), delta) }),
+        "Improved and regressed examples, keyed by experiment ID.",
+      ),
+      ...errors(400, 404),
+    },
+  }),
+
+  streamDelta: createRoute({
+    method: "post",
+    path: "/datasets/{dataset_id}/runs/delta/stream",
+    operationId: "stream_delta",
+    summary: "Stream the improved and regressed examples for several feedback keys",
+    request: { params: datasetParams, body: jsonBody(DeltaStreamQuery) },
+    responses: {
+      200: {
+        description: "One `data` event per feedback key, then an `end` event.",
+        content: { "text/event-stream": { schema: z.string() } },
+      },
+      ...errors(404),
+    },
+  }),
+
+  /** An extension: the original API has no significance tests. */
+  compareExperiments: createRoute({
+    method: "post",
+    path: "/datasets/{dataset_id}/compare",
+    operationId: "compare_experiments",
+    summary: "Compare experiments with a baseline, with confidence intervals and significance tests",
+    request: { params: datasetParams, body: jsonBody(ComparisonQuery) },
+    responses: { 200: jsonResponse(Comparison, "One row per experiment and feedback key."), ...errors(404) },
+  }),
+};
+
+export const comparativeRoutes = {
+  createComparative: createRoute({
+    method: "post",
+    path: "/datasets/comparative",
+    operationId: "create_comparative",
+    summary: "Create a comparative experiment",
+    request: { body: jsonBody(ComparativeCreate) },
+    responses: { 200: jsonResponse(ComparativeExperiment, "The comparative experiment."), ...errors(400, 404, 409) },
+  }),
+
+  listComparative: createRoute({
+    method: "get",
+    path: "/datasets/{dataset_id}/comparative",
+    operationId: "list_comparative",
+    summary: "List a dataset's comparative experiments",
+    request: { params: datasetParams, query: ComparativeQuery },
+    responses: {
+      200: jsonResponse(z.array(ComparativeExperiment), "A page of comparative experiments."),
+      ...errors(404),
+    },
+  }),
+
+  deleteComparative: createRoute({
+    method: "delete",
+    path: "/datasets/comparative/{comparative_experiment_id}",
+    operationId: "delete_comparative",
+    summary: "Delete a comparative experiment",
+    request: { params: z.object({ comparative_experiment_id: uuidOrHex }) },
+    responses: {
+      200: deletedResponse("The comparative experiment was deleted. Its experiments are kept."),
+      ...errors(404),
+    },
+  }),
+};

@@ -28,6 +28,19 @@ export const time = z
   })
   .openapi({ type: "string", format: "date-time" });
 
+/**
+ * A version of a dataset: a time, whose newest version applies, or a tag. The output is a number of microseconds or the tag. The tag
+ * `latest` is the newest version.
+ */
+export const asOf = z
+  .string()
+  .min(1)
+  .transform((text) => microsecondsOf(text) ?? text)
+  .openapi({ type: "string", description: "An ISO 8601 time, or a tag of the dataset." });
+export type AsOf = z.output<typeof asOf>;
+
+export const LATEST = "latest";
+
 /** Numbers are milliseconds. Values that would be after the year 5138 or before March 1973 are microseconds or seconds. */
 const FIRST_MICROSECONDS = 1e14;
 const LAST_SECONDS = 1e11;
@@ -46,14 +59,13 @@ export const traceTime = z
     const us = microsecondsOfTime(value);
     if (us !== undefined) return us;
     context.issues.push({
-      code: "invalid_format",
-      format: "datetime",
-      input: String(value),
-      message: "must be an ISO 8601 time, or a number of milliseconds since the epoch",
+      code: "custom",
+      input: value,
+      message: "must be an ISO 8601 time from 1901 to 2250, or a number of milliseconds since the epoch",
     });
     return z.NEVER;
   })
-  .openapi({ description: "ISO 8601, or milliseconds since the epoch." });
+  .openapi({ description: "An ISO 8601 time, or milliseconds since the epoch." });
 
 export const uuids = oneOrMore(z.array(uuidOrHex).max(1000));
 
@@ -65,14 +77,14 @@ export const metadataQuery = z
       const value: unknown = JSON.parse(text);
       if (isObject(value)) return value;
     } catch {
-      // The issue below reports it.
+      // The issue below reports invalid JSON.
     }
     context.issues.push({ code: "custom", input: text, message: "must be a JSON object" });
     return z.NEVER;
   })
   .pipe(searchable);
 
-/** A time in a response: ISO 8601 with `+00:00`, in milliseconds, or in microseconds when these are not zero. */
+/** A time in a response: ISO 8601 with `+00:00`, with milliseconds, or with microseconds when these are not zero. */
 export const timeText = z.string().openapi({ format: "date-time", example: "2026-01-31T12:00:00.000+00:00" });
 
 export const nullableTime = nullable(timeText);
@@ -82,7 +94,7 @@ const costs = { total_cost: cost, prompt_cost: cost, completion_cost: cost };
 const tokens = nullable(z.int());
 const details = nullable(z.record(z.string(), z.number()));
 
-/** Tokens and costs (USD) of traces. Uploads do not record them: then they are null. */
+/** Tokens and costs (USD) of traces. They are null for uploads, which do not record them. */
 export const usage = {
   costs,
   tokens: { total_tokens: tokens, prompt_tokens: tokens, completion_tokens: tokens, ...costs },
@@ -102,7 +114,7 @@ export const idAndName = { id: uuids.optional(), name: z.string().optional(), na
 
 /** The official clients pass on any `limit` and treat a shorter page as the last, so the maximum exceeds the original 100. */
 const DEFAULT_PAGE_SIZE = 100;
-const MAX_PAGE_SIZE = 1000;
+export const MAX_PAGE_SIZE = 1000;
 
 const parseInteger = (value: unknown) =>
   typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
@@ -111,3 +123,9 @@ export const paging = {
   limit: z.preprocess(parseInteger, z.int().min(1).max(MAX_PAGE_SIZE)).default(DEFAULT_PAGE_SIZE),
   offset: z.preprocess(parseInteger, z.int().min(0).max(1_000_000_000)).default(0),
 };
+
+/** A field that is not supported: a client that sends a value would expect an effect. */
+export const unsupported = (isUnset: (value: unknown) => boolean, message: string) =>
+  z.unknown().superRefine((input, context) => {
+    if (input !== undefined && input !== null && !isUnset(input)) context.addIssue({ code: "custom", message, input });
+  });

@@ -5,9 +5,9 @@ import { invalidResponse } from "../../platform/contract/validation-errors.ts";
 const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
 
 const DESCRIPTIONS = {
-  400: "The request is not valid for the current state of the record.",
+  400: "The request is not valid in the current state of the record.",
   404: "The record was not found in this workspace.",
-  409: "The name or the ID is taken.",
+  409: "The name or ID is already in use.",
   413: "The request body is too large.",
 } as const;
 

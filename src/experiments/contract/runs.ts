@@ -1,5 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
+import { jsonBody, jsonObject, jsonResponse, nullable, optional, withDefault } from "../../platform/contract/fields.ts";
 import { nullableTime, time, timeText, usage, uuidOrHex, uuids } from "./fields.ts";
 import { errors } from "./responses.ts";
 import { FeedbackStats } from "./sessions.ts";
@@ -29,9 +29,15 @@ export const ExperimentRun = z
     trace_id: z.string(),
     dotted_order: z.string(),
     parent_run_id: z.string().nullable(),
-    parent_run_ids: z.array(z.string()).openapi({ description: "From the root to the parent." }),
-    child_run_ids: z.array(z.string()).nullable().openapi({ description: "All runs below. Null in lists." }),
-    direct_child_run_ids: z.array(z.string()).nullable().openapi({ description: "Null in lists." }),
+    parent_run_ids: z.array(z.string()).openapi({ description: "IDs of the ancestors, from the root to the parent." }),
+    child_run_ids: z
+      .array(z.string())
+      .nullable()
+      .openapi({ description: "IDs of all descendants. Null in lists of runs." }),
+    direct_child_run_ids: z
+      .array(z.string())
+      .nullable()
+      .openapi({ description: "IDs of the children. Null in lists of runs." }),
     session_id: z.string(),
     reference_example_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
@@ -42,15 +48,17 @@ export const ExperimentRun = z
     ...usage.costs,
     ...usage.details,
     first_token_time: nullableTime,
-    s3_urls: jsonObject.nullable().openapi({ description: "The attachments, by `attachment.{name}`." }),
+    s3_urls: jsonObject.nullable().openapi({ description: "The attachments, keyed by `attachment.{name}`." }),
     app_path: z.string(),
     in_dataset: z.boolean(),
-    share_token: z.null(),
+    share_token: nullable(z.string()),
     trace_tier: z.string().nullable(),
     thread_id: z.string().nullable(),
   })
   .openapi("Run");
 export type ExperimentRun = z.output<typeof ExperimentRun>;
+
+export const runParams = z.object({ run_id: uuidOrHex });
 
 const optionalTime = optional(time);
 
@@ -62,8 +70,8 @@ const runFilters = {
   run_type: optional(z.string()),
   session: optional(uuids),
   reference_example: optional(uuids),
-  start_time: optionalTime.describe("Runs that started at or after this time."),
-  end_time: optionalTime.describe("Runs that started at or before this time."),
+  start_time: optionalTime.describe("Returns only runs that started at or after this time."),
+  end_time: optionalTime.describe("Returns only runs that started at or before this time."),
   error: optional(z.boolean()),
   query: optional(z.string()).describe("Words to search for."),
   filter: optional(z.string()).describe('A filter expression, for example `and(eq(status, "error"), gt(latency, 5))`.'),
@@ -71,23 +79,25 @@ const runFilters = {
   tree_filter: optional(z.string()),
   search_filter: optional(z.string()),
   is_root: optional(z.boolean()),
-  execution_order: optional(z.int()).openapi({ description: "1 selects roots." }),
+  execution_order: optional(z.int()).openapi({ description: "`1` returns only root runs." }),
 };
 
-const RunQuery = z
+export const RunQuery = z
   .object({
     ...runFilters,
     cursor: optional(z.string()),
-    limit: withDefault(z.int().min(1), 100).describe("A page has at most 100 runs. Use the cursor for the next page."),
-    select: optional(z.array(z.string())).describe(
-      "The fields to return, besides `id`, `name`, `run_type`, `start_time` and `trace_id`. Unknown fields are ignored.",
+    limit: withDefault(z.int().min(1), 100).describe(
+      "Maximum number of runs per page. Values above 100 are treated as 100. Use `cursor` to get the next page.",
     ),
-    order: withDefault(z.enum(["asc", "desc"]), "desc").describe("By start time."),
+    select: optional(z.array(z.string())).describe(
+      "The fields to return in addition to `id`, `name`, `run_type`, `start_time` and `trace_id`. Unknown fields are ignored.",
+    ),
+    order: withDefault(z.enum(["asc", "desc"]), "desc").describe("Sort order by start time."),
   })
   .openapi("RunQuery");
 export type RunQuery = z.output<typeof RunQuery>;
 
-const page = z
+export const RunPage = z
   .object({
     runs: z.array(ExperimentRun.partial()),
     cursors: z.object({ next: z.string().nullable(), prev: z.null() }),
@@ -95,24 +105,6 @@ const page = z
     parsed_query: z.string().nullable(),
   })
   .openapi("ListRunsResponse");
-
-export const queryRuns = createRoute({
-  method: "post",
-  path: "/runs/query",
-  operationId: "query_runs",
-  summary: "Query runs",
-  request: { body: jsonBody(RunQuery) },
-  responses: { 200: jsonResponse(page, "A page of runs."), ...errors(400) },
-});
-
-export const readRun = createRoute({
-  method: "get",
-  path: "/runs/{run_id}",
-  operationId: "read_run",
-  summary: "Get a run",
-  request: { params: z.object({ run_id: uuidOrHex }) },
-  responses: { 200: jsonResponse(ExperimentRun, "The run."), ...errors(404) },
-});
 
 const RunStatsQuery = z.object(runFilters).openapi("RunStatsQuery");
 export type RunStatsQuery = z.output<typeof RunStatsQuery>;
@@ -134,11 +126,31 @@ export const RunStats = z
   .openapi("RunStats");
 export type RunStats = z.output<typeof RunStats>;
 
-export const readRunStats = createRoute({
-  method: "post",
-  path: "/runs/stats",
-  operationId: "run_stats",
-  summary: "Get the statistics of runs",
-  request: { body: jsonBody(RunStatsQuery) },
-  responses: { 200: jsonResponse(RunStats, "The statistics."), ...errors(400) },
-});
+export const runRoutes = {
+  queryRuns: createRoute({
+    method: "post",
+    path: "/runs/query",
+    operationId: "query_runs",
+    summary: "Query runs",
+    request: { body: jsonBody(RunQuery) },
+    responses: { 200: jsonResponse(RunPage, "A page of runs."), ...errors(400) },
+  }),
+
+  readRun: createRoute({
+    method: "get",
+    path: "/runs/{run_id}",
+    operationId: "read_run",
+    summary: "Get a run",
+    request: { params: runParams },
+    responses: { 200: jsonResponse(ExperimentRun, "The run."), ...errors(404) },
+  }),
+
+  readRunStats: createRoute({
+    method: "post",
+    path: "/runs/stats",
+    operationId: "run_stats",
+    summary: "Get run statistics",
+    request: { body: jsonBody(RunStatsQuery) },
+    responses: { 200: jsonResponse(RunStats, "The statistics."), ...errors(400) },
+  }),
+};

@@ -12,8 +12,8 @@ import { idAndName, metadataQuery, nullableTime, paging, time, timeText, usage, 
 import { deletedResponse, errors } from "./responses.ts";
 
 /**
- * The statistics of the feedback of one key. `n` counts all feedback. `avg`, `min`, `max` and the sample `stdev` are of the
- * scores; they are null without scores, `stdev` also with one. `values` counts text values.
+ * The statistics of the feedback of one key. `n` counts all feedback. `avg`, `min`, `max` and the sample `stdev` are computed from the
+ * scores: they are null without scores, and `stdev` is also null with one score. `values` counts text values.
  */
 const KeyStats = z
   .object({
@@ -24,7 +24,7 @@ const KeyStats = z
     stdev: z.number().nullable(),
     values: z.record(z.string(), z.int()),
     errors: z.int(),
-    comments: z.array(z.string()).describe("At most 10 comments."),
+    comments: z.array(z.string()).describe("Up to 10 feedback comments."),
     sources: z.array(z.string()),
     contains_thread_feedback: z.boolean(),
   })
@@ -62,7 +62,10 @@ export const Session = z
     default_dataset_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
     trace_tier: z.string().nullable(),
-    test_run_number: z.int().nullable().describe("The position of the experiment in its dataset, starting at 1."),
+    test_run_number: z
+      .int()
+      .nullable()
+      .describe("The sequence number of the experiment within its dataset, starting at 1."),
     ...statistics,
   })
   .openapi("TracerSession");
@@ -75,8 +78,8 @@ const SessionQuery = z.object({
   reference_dataset: uuids.optional(),
   reference_free: queryBoolean.optional(),
   metadata: metadataQuery.optional(),
-  include_stats: queryFlag("Whether to include the statistics. They are null otherwise."),
-  facets: queryFlag("Includes `run_facets`."),
+  include_stats: queryFlag("Whether to include the statistics. If false, they are null."),
+  facets: queryFlag("Whether to include `run_facets`."),
   sort_by: z
     .enum([
       "name",
@@ -95,21 +98,14 @@ const SessionQuery = z.object({
 });
 export type SessionQuery = z.output<typeof SessionQuery>;
 
-export const listSessions = createRoute({
-  method: "get",
-  path: "/sessions",
-  operationId: "list_sessions",
-  summary: "List experiments",
-  request: { query: SessionQuery },
-  responses: { 200: jsonResponse(z.array(Session), "A page of experiments."), ...errors() },
-});
-
 const changes = {
   end_time: optional(time),
   extra: optional(searchable),
   description: optional(z.string()),
   default_dataset_id: optional(uuidOrHex),
-  trace_tier: optional(z.enum(["longlived", "shortlived"])),
+  trace_tier: optional(z.enum(["longlived", "shortlived"])).describe(
+    "`shortlived`: traces expire after `THREADMILL_TRACE_DAYS`. An experiment is always `longlived`.",
+  ),
 };
 
 const SessionCreate = z
@@ -123,50 +119,61 @@ const SessionCreate = z
   .openapi("TracerSessionCreate");
 export type SessionCreate = z.output<typeof SessionCreate>;
 
-export const createSession = createRoute({
-  method: "post",
-  path: "/sessions",
-  operationId: "create_session",
-  summary: "Create an experiment without runs",
-  request: {
-    query: z.object({ upsert: queryFlag("Returns the existing experiment if the name is taken.") }),
-    body: jsonBody(SessionCreate),
-  },
-  responses: { 200: jsonResponse(Session, "The experiment."), ...errors(404, 409) },
-});
-
-export const readSession = createRoute({
-  method: "get",
-  path: "/sessions/{session_id}",
-  operationId: "read_session",
-  summary: "Get an experiment with its statistics",
-  request: {
-    params: sessionParams,
-    query: z.object({ include_stats: queryBoolean.default(true).openapi({ default: true }) }),
-  },
-  responses: { 200: jsonResponse(Session, "The experiment."), ...errors(404) },
-});
-
 /** Null keeps the value: the official clients send null for every field that their caller omits. */
 const SessionUpdate = z
   .object({ ...changes, name: optional(z.string().min(1).max(1000)) })
   .openapi("TracerSessionUpdate");
 export type SessionUpdate = z.output<typeof SessionUpdate>;
 
-export const updateSession = createRoute({
-  method: "patch",
-  path: "/sessions/{session_id}",
-  operationId: "update_session",
-  summary: "Update an experiment",
-  request: { params: sessionParams, body: jsonBody(SessionUpdate) },
-  responses: { 200: jsonResponse(Session, "The updated experiment."), ...errors(404, 409) },
-});
+export const sessionRoutes = {
+  listSessions: createRoute({
+    method: "get",
+    path: "/sessions",
+    operationId: "list_sessions",
+    summary: "List experiments",
+    request: { query: SessionQuery },
+    responses: { 200: jsonResponse(z.array(Session), "A page of experiments."), ...errors() },
+  }),
 
-export const deleteSession = createRoute({
-  method: "delete",
-  path: "/sessions/{session_id}",
-  operationId: "delete_session",
-  summary: "Delete an experiment with its runs and feedback",
-  request: { params: sessionParams },
-  responses: { 200: deletedResponse("The experiment was deleted."), ...errors(404) },
-});
+  createSession: createRoute({
+    method: "post",
+    path: "/sessions",
+    operationId: "create_session",
+    summary: "Create an experiment without runs",
+    request: {
+      query: z.object({ upsert: queryFlag("If an experiment with this name exists, return it.") }),
+      body: jsonBody(SessionCreate),
+    },
+    responses: { 200: jsonResponse(Session, "The experiment."), ...errors(404, 409) },
+  }),
+
+  readSession: createRoute({
+    method: "get",
+    path: "/sessions/{session_id}",
+    operationId: "read_session",
+    summary: "Get an experiment with its statistics",
+    request: {
+      params: sessionParams,
+      query: z.object({ include_stats: queryBoolean.default(true).openapi({ default: true }) }),
+    },
+    responses: { 200: jsonResponse(Session, "The experiment."), ...errors(404) },
+  }),
+
+  updateSession: createRoute({
+    method: "patch",
+    path: "/sessions/{session_id}",
+    operationId: "update_session",
+    summary: "Update an experiment",
+    request: { params: sessionParams, body: jsonBody(SessionUpdate) },
+    responses: { 200: jsonResponse(Session, "The updated experiment."), ...errors(404, 409) },
+  }),
+
+  deleteSession: createRoute({
+    method: "delete",
+    path: "/sessions/{session_id}",
+    operationId: "delete_session",
+    summary: "Delete an experiment with its runs and feedback",
+    request: { params: sessionParams },
+    responses: { 200: deletedResponse("The experiment was deleted."), ...errors(404) },
+  }),
+};

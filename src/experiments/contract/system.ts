@@ -14,17 +14,9 @@ const ExperimentsInfo = z
   .openapi("InfoGetResponse");
 export type ExperimentsInfo = z.output<typeof ExperimentsInfo>;
 
-export const experimentsInfo = createRoute({
-  method: "get",
-  path: "/info",
-  operationId: "experiments_info",
-  summary: "Get the version and the features",
-  responses: { 200: jsonResponse(ExperimentsInfo, "Version and features.") },
-});
-
 /**
- * The features that the official clients check. `sdb_query_enabled` would enable all of version 2; this server has its runs and
- * comparisons only.
+ * The features that the official clients check. `sdb_query_enabled` would enable all of version 2; this server supports only its runs and
+ * comparisons.
  */
 export const EXPERIMENTS_INFO = {
   instance_flags: {
@@ -46,3 +38,13 @@ export const EXPERIMENTS_INFO = {
   license_expiration_time: null,
   customer_info: null,
 } as const;
+
+export const systemRoutes = {
+  experimentsInfo: createRoute({
+    method: "get",
+    path: "/info",
+    operationId: "experiments_info",
+    summary: "Get the server's version and features",
+    responses: { 200: jsonResponse(ExperimentsInfo, "Version and features.") },
+  }),
+};

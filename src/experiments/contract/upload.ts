@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, searchable } from "../../platform/contract/fields.ts";
-import { Dataset } from "./datasets.ts";
-import { FeedbackInput } from "./feedback.ts";
+import { Dataset } from "./datasets/datasets.ts";
+import { FeedbackInput } from "./feedback/feedback.ts";
 import { time, uuidOrHex } from "./fields.ts";
 import { errors } from "./responses.ts";
 import { Session } from "./sessions.ts";
@@ -42,15 +42,20 @@ const ExperimentUpload = UploadHead.extend({ results: z.array(UploadRow) }).open
 const UploadResult = z.object({ dataset: Dataset, experiment: Session }).openapi("ExperimentResultsUploadResult");
 export type UploadResult = z.output<typeof UploadResult>;
 
-/** Stores all rows of an upload, or none. The statistics in the response are null, as in the original. */
-export const uploadExperiment = createRoute({
-  method: "post",
-  path: "/datasets/upload-experiment",
-  operationId: "upload_experiment",
-  summary: "Upload the results of an experiment",
-  request: { body: jsonBody(ExperimentUpload) },
-  responses: {
-    200: jsonResponse(UploadResult, "The dataset and the experiment. The statistics are null until the next query."),
-    ...errors(400, 409, 413),
-  },
-});
+export const uploadRoutes = {
+  /** Stores all rows of an upload, or none. The statistics in the response are null, as in the original. */
+  uploadExperiment: createRoute({
+    method: "post",
+    path: "/datasets/upload-experiment",
+    operationId: "upload_experiment",
+    summary: "Upload the results of an experiment",
+    request: { body: jsonBody(ExperimentUpload) },
+    responses: {
+      200: jsonResponse(
+        UploadResult,
+        "The dataset and the experiment. The statistics are null in this response; read the experiment to get them.",
+      ),
+      ...errors(400, 409, 413),
+    },
+  }),
+};

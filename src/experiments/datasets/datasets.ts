@@ -3,12 +3,12 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import { type Database, type Tx, writeUnique } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import { isoOfMilliseconds } from "../../platform/lib/times.ts";
-import type { Dataset, DatasetCreate, DatasetQuery, DatasetUpdate } from "../contract/datasets.ts";
-import type { Example } from "../contract/examples.ts";
+import type { Dataset, DatasetCreate, DatasetQuery, DatasetUpdate } from "../contract/datasets/datasets.ts";
+import type { Example } from "../contract/datasets/examples.ts";
+import type { SharedSessionQuery } from "../contract/datasets/shared-datasets.ts";
 import type { Session } from "../contract/sessions.ts";
-import type { SharedSessionQuery } from "../contract/shared-datasets.ts";
-import { getDataset, getExperiments } from "../lookups.ts";
+import type { DatasetQueryV2 } from "../contract/v2/routes.ts";
+import { cursorOfOffset, getDataset, getExperiments, offsetOfCursor } from "../lookups.ts";
 import { toDataset, toExample, toJson, toSession } from "../serialization/records.ts";
 import { refreshDirty } from "../sessions/refresh-stats.ts";
 import {
@@ -20,13 +20,27 @@ import {
   listDatasets,
   updateDataset,
 } from "../storage/datasets.ts";
-import { listExamples, versionTimes } from "../storage/examples.ts";
+import { listExamples } from "../storage/examples.ts";
 import { deleteExperiment, experimentsOfDataset, listExperiments } from "../storage/experiments.ts";
 import type { DatasetRow } from "../storage/schema.ts";
+import { assertSchemas } from "./dataset-schemas.ts";
+
+type NewDataset = Omit<DatasetCreate, "transformations" | "tag_value_ids">;
 
 export const datasetOperations = (database: Database) => ({
   async list(caller: Caller, query: DatasetQuery): Promise<Dataset[]> {
     return (await listDatasets(database.read, caller.tenant_id, query)).map(toDataset);
+  },
+
+  async listV2(caller: Caller, { cursor, page_size, sort_order, exclude, ...query }: DatasetQueryV2) {
+    const offset = cursor === undefined ? 0 : offsetOfCursor(cursor);
+    const page = { ...query, sort_by_desc: sort_order === "desc", limit: page_size + 1, offset };
+    const rows = await listDatasets(database.read, caller.tenant_id, page, "last");
+    const items = rows.slice(0, page_size).map((row) => {
+      const dataset = toDataset(row);
+      return exclude?.includes("example_count") ? { ...dataset, example_count: null } : dataset;
+    });
+    return { items, next_cursor: rows.length > page_size ? cursorOfOffset(offset + page_size) : null };
   },
 
   async read(caller: Caller, dataset_id: string): Promise<Dataset> {
@@ -34,27 +48,16 @@ export const datasetOperations = (database: Database) => ({
   },
 
   async create(caller: Caller, body: DatasetCreate): Promise<Dataset> {
-    const created = await database.write((tx) =>
-      insertDataset(tx, {
-        tenant_id: caller.tenant_id,
-        dataset_id: body.id ?? newId(),
-        name: body.name,
-        description: body.description ?? null,
-        data_type: body.data_type,
-        externally_managed: 0,
-        inputs_schema: toJson(body.inputs_schema_definition),
-        outputs_schema: toJson(body.outputs_schema_definition),
-        transformations: toJson(body.transformations),
-        metadata: toJson(body.metadata ?? body.extra?.metadata),
-      }),
-    );
-    if (!created) throw new ApiError("dataset_exists", { field: `the id or the name "${body.name}"` });
-    return toDataset(created);
+    assertSchemas(body);
+    return toDataset(await database.write((tx) => addDataset(tx, caller, body)));
   },
 
   async update(caller: Caller, dataset_id: string, body: DatasetUpdate): Promise<Dataset> {
+    assertSchemas(body);
     return writeUnique(database, async (tx) => {
-      const { dataset_no } = await getDataset(tx, caller, dataset_id);
+      const { dataset_no, externally_managed, name } = await getDataset(tx, caller, dataset_id);
+      if (externally_managed === 1 && (body.inputs_schema_definition || body.outputs_schema_definition))
+        throw new ApiError("dataset_without_schemas", { name });
       const other = body.name === undefined ? undefined : await findDatasetByName(tx, caller.tenant_id, body.name);
       if (other && other.dataset_no !== dataset_no)
         throw new ApiError("dataset_exists", { field: `the name "${body.name}"` });
@@ -66,7 +69,7 @@ export const datasetOperations = (database: Database) => ({
         description: body.description,
         inputs_schema: changedJson(body.inputs_schema_definition),
         outputs_schema: changedJson(body.outputs_schema_definition),
-        transformations: changedJson(body.transformations),
+        transformations: body.transformations === undefined ? undefined : null,
         metadata: changedJson(body.metadata),
         baseline_experiment_id,
       });
@@ -81,17 +84,6 @@ export const datasetOperations = (database: Database) => ({
         await deleteExperiment(tx, experiment_no);
       await deleteDataset(tx, dataset_no);
     });
-  },
-
-  /** The newest version has the tag `latest`. */
-  async versions(caller: Caller, dataset_id: string, { limit, offset }: { limit: number; offset: number }) {
-    const { read } = database;
-    const { dataset_no } = await getDataset(read, caller, dataset_id);
-    const times = await versionTimes(read, dataset_no, limit, offset);
-    return times.map(({ at }, index) => ({
-      tags: index + offset === 0 ? ["latest"] : null,
-      as_of: isoOfMilliseconds(at),
-    }));
   },
 
   async readShare(caller: Caller, dataset_id: string) {
@@ -116,6 +108,24 @@ export const datasetOperations = (database: Database) => ({
     });
   },
 });
+
+/** @throws ApiError when the id or the name is taken */
+export async function addDataset(tx: Tx, { tenant_id }: Caller, body: NewDataset): Promise<DatasetRow> {
+  const created = await insertDataset(tx, {
+    tenant_id,
+    dataset_id: body.id ?? newId(),
+    name: body.name,
+    description: body.description ?? null,
+    data_type: body.data_type,
+    externally_managed: 0,
+    inputs_schema: toJson(body.inputs_schema_definition),
+    outputs_schema: toJson(body.outputs_schema_definition),
+    transformations: null,
+    metadata: toJson(body.metadata ?? body.extra?.metadata),
+  });
+  if (created) return created;
+  throw new ApiError("dataset_exists", { field: `the ID or name "${body.name}"` });
+}
 
 /** Undefined keeps the value, null removes it. */
 const changedJson = (value: unknown): string | null | undefined => (value === undefined ? undefined : toJson(value));

@@ -1,101 +1,128 @@
 import type { Caller } from "../../platform/contract/caller.ts";
-import { type Database, readNow, type Tx, writeUnique } from "../../platform/database/database.ts";
-import { ApiError } from "../../platform/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
-import type { JsonObject } from "../../platform/lib/json/json.ts";
-import {
-  type Example,
-  type ExampleCount,
-  type ExampleCreate,
-  type ExampleQuery,
-  type ExampleUpdate,
-  exampleSplits,
-} from "../contract/examples.ts";
+import { type Database, type Tx, writeUnique } from "../../platform/database/database.ts";
+import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import type { Example, ExampleCount, ExampleQuery } from "../contract/datasets/examples.ts";
+import type { ExampleIds, MetadataOperation, MetadataStatuses } from "../contract/datasets/platform-examples.ts";
+import { type AsOf, LATEST, uuidOrHex } from "../contract/fields.ts";
 import { readExampleFilters } from "../filter/parse.ts";
-import { datasetIds, getDataset } from "../lookups.ts";
-import { parseJson, selectFields, toExample, toJson } from "../serialization/records.ts";
-import { datasetsByNo, lockDataset, updateDataset } from "../storage/datasets.ts";
+import { attachmentUrlsOf, datasetIds, getDataset } from "../lookups.ts";
+import { selectFields, toExample } from "../serialization/records.ts";
+import { lockDataset } from "../storage/datasets.ts";
+import { findExampleAttachment, readExampleAttachment } from "../storage/example-attachments.ts";
 import {
   countExamples,
   type ExampleFilter,
-  examplesAt,
+  eraseExample,
   findExample,
-  findVersion,
-  insertExamples,
   listExamples,
-  setExampleVersion,
-  takenExampleIds,
+  type VersionedExample,
 } from "../storage/examples.ts";
-import type { ExampleRow, ExampleVersionRow } from "../storage/schema.ts";
-import { digestOf } from "../upload/staging.ts";
+import type { DatasetRow } from "../storage/schema.ts";
+import { readExampleForm, toExampleChanges, toNewExamples } from "./example-form.ts";
+import { changeMetadata } from "./example-metadata.ts";
+import type { FormBody } from "./form.ts";
+import {
+  addExamples,
+  changeExample,
+  type ExampleChange,
+  lockExample,
+  type NewExample,
+  removeExample,
+} from "./store-examples.ts";
+import { findVersionTime } from "./versions.ts";
 
-export type ExampleChange = ExampleUpdate & { id: string };
-
+/** `base_url` is the address of this API as the client sees it, for the links to attachments. */
 export const exampleOperations = (database: Database) => ({
-  async list(caller: Caller, query: ExampleQuery): Promise<Partial<Example>[]> {
+  async list(caller: Caller, query: ExampleQuery, base_url: string): Promise<Partial<Example>[]> {
     const { read } = database;
-    const { order, limit, offset } = query;
+    const { order, limit, offset, select, exclude_default_fields } = query;
     // Orders by time are descending by default.
     const descending = query.descending ?? (order === "recent" || order === "recently_created");
     const page = { order, descending, seed: query.random_seed ?? 0, limit, offset };
     const rows = await listExamples(read, caller.tenant_id, await toFilter(read, caller, query), page);
-    const numbers = rows.map(({ dataset_no }) => dataset_no);
-    const ids = await datasetIds(read, numbers);
-    return rows.map((row) => selectExampleFields(toExample(row, ids.get(row.dataset_no) as string), query.select));
+    const examples = await toExamples(read, rows, select?.includes("attachment_urls") ? base_url : undefined);
+    if (!select) return examples;
+    const selected = new Set<string>([...select, ...(exclude_default_fields ? ["id"] : REQUIRED_FIELDS)]);
+    return examples.map((example) => selectFields(example, (name) => selected.has(name)));
   },
 
   async count(caller: Caller, query: ExampleCount): Promise<number> {
     return countExamples(database.read, caller.tenant_id, await toFilter(database.read, caller, query));
   },
 
-  async read(caller: Caller, example_id: string, as_of: number | "latest"): Promise<Example> {
+  async read(caller: Caller, example_id: string, as_of: AsOf, base_url: string): Promise<Example> {
     const { read } = database;
-    const filter = { id: [example_id], as_of: toMilliseconds(as_of) };
-    const [row] = await listExamples(read, caller.tenant_id, filter, FIRST);
-    if (!row) throw new ApiError("example_not_found");
-    const ids = await datasetIds(read, [row.dataset_no]);
-    return toExample(row, ids.get(row.dataset_no) as string);
+    const found = await findExample(read, caller.tenant_id, example_id);
+    if (!found) throw new ApiError("example_not_found");
+    const filter = { id: [example_id], as_of: await findVersionTime(read, found.dataset_no, as_of) };
+    const examples = await toExamples(read, await listExamples(read, caller.tenant_id, filter, FIRST), base_url);
+    if (!examples[0]) throw new ApiError("example_not_found");
+    return examples[0];
   },
 
   /** Adds all examples to a dataset, or none. */
-  async create(caller: Caller, dataset_id: string, bodies: ExampleCreate[]): Promise<Example[]> {
+  async create(caller: Caller, dataset_id: string, bodies: NewExample[], base_url: string): Promise<Example[]> {
     return writeUnique(database, async (tx) => {
-      const dataset = await getDataset(tx, caller, dataset_id);
-      if (dataset.externally_managed === 1) throw new ApiError("dataset_is_managed", { name: dataset.name });
-      const locked = await lockDataset(tx, dataset.dataset_no);
-      if (!locked) throw new ApiError("dataset_not_found");
-      await assertUnusedIds(tx, caller, bodies);
-      // With one time for all examples, lists sorted by time keep the order of the request.
-      const now = await readNow(tx);
-      const created = bodies.map((body, index) => newExample(locked, locked.next_example_index + index, body, now));
-      const examples = created.map(({ example }) => example);
-      const versions = created.map(({ version }) => version);
-      await insertExamples(tx, examples, versions);
-      await updateDataset(tx, locked.dataset_no, {
-        next_example_index: locked.next_example_index + bodies.length,
-        example_count: locked.example_count + bodies.length,
-      });
-      const indexes = examples.map(({ example_index }) => example_index);
-      const rows = await examplesAt(tx, locked.dataset_no, indexes);
-      return rows.sort((a, b) => a.example_index - b.example_index).map((row) => toExample(row, dataset_id));
+      const rows = await addExamples(tx, caller, await lockOfDataset(tx, caller, dataset_id), bodies);
+      return toExamples(tx, rows, base_url);
     });
   },
 
-  /** Updates all examples, or none. With a `dataset_id`, the examples must belong to this dataset. */
-  async update(caller: Caller, changes: ExampleChange[], dataset_id?: string): Promise<Example[]> {
+  /** {@link create} with a multipart body, which may contain attachments. */
+  async upload(caller: Caller, dataset_id: string, ...form: FormBody): Promise<ExampleIds> {
+    const bodies = toNewExamples(readExampleForm(form));
+    return writeUnique(database, async (tx) =>
+      toIds(await addExamples(tx, caller, await lockOfDataset(tx, caller, dataset_id), bodies)),
+    );
+  },
+
+  /** Updates all examples, or none. */
+  async update(caller: Caller, changes: ExampleChange[], base_url: string): Promise<Example[]> {
+    return database.write(async (tx) => toExamples(tx, await changeAll(tx, caller, changes), base_url));
+  },
+
+  /** {@link update} with a multipart body. The examples must belong to the dataset. */
+  async patch(caller: Caller, dataset_id: string, ...form: FormBody): Promise<ExampleIds> {
+    const changes = toExampleChanges(readExampleForm(form));
     return database.write(async (tx) => {
-      const changed: Example[] = [];
-      for (const { id, ...change } of changes) {
-        const example = await lockExample(tx, caller, id);
-        const ids = await datasetIds(tx, [example.dataset_no]);
-        const of = ids.get(example.dataset_no) as string;
-        if (dataset_id !== undefined && of !== dataset_id) throw new ApiError("example_not_found");
-        await addVersion(tx, example, change);
-        const [row] = await examplesAt(tx, example.dataset_no, [example.example_index]);
-        if (row) changed.push(toExample(row, of));
-        await updateDataset(tx, example.dataset_no, {});
+      const { dataset_no } = await getDataset(tx, caller, dataset_id);
+      return toIds(await changeAll(tx, caller, changes, dataset_no));
+    });
+  },
+
+  /** Adds the examples that are new and updates the others: all, or none. */
+  async upsert(caller: Caller, ...form: FormBody): Promise<ExampleIds> {
+    const parts = readExampleForm(form);
+    return writeUnique(database, async (tx) => {
+      const rows: VersionedExample[] = [];
+      for (const part of parts) {
+        const dataset_id = uuidOrHex.safeParse(part.body.dataset_id);
+        if (!dataset_id.success) throw missingDataset(part.id);
+        const dataset = await lockOfDataset(tx, caller, dataset_id.data);
+        const known = await findExample(tx, caller.tenant_id, part.id);
+        if (known && known.deleted === 0)
+          rows.push(...(await changeAll(tx, caller, toExampleChanges([part]), dataset.dataset_no)));
+        else rows.push(...(await addExamples(tx, caller, dataset, toNewExamples([part]))));
       }
-      return changed;
+      return toIds(rows);
+    });
+  },
+
+  async updateMetadata(
+    caller: Caller,
+    dataset_id: string,
+    { example_ids, operations }: { example_ids: string[]; operations: MetadataOperation[] },
+  ): Promise<MetadataStatuses> {
+    return database.write(async (tx) => {
+      const { dataset_no } = await lockOfDataset(tx, caller, dataset_id);
+      const found = await changeMetadata(tx, dataset_no, example_ids, operations);
+      const description = "The dataset does not contain an example with this ID.";
+      return {
+        statuses: example_ids.map((id) =>
+          found.has(id) ? { id, status: "UPDATED" } : { id, status: "NOT_FOUND", description },
+        ),
+      };
     });
   },
 
@@ -103,121 +130,107 @@ export const exampleOperations = (database: Database) => ({
     await database.write(async (tx) => {
       for (const id of new Set(ids)) {
         const example = await lockExample(tx, caller, id);
-        await addVersion(tx, example, {}, true);
-        const [dataset] = await datasetsByNo(tx, [example.dataset_no]);
-        if (dataset) await updateDataset(tx, dataset.dataset_no, { example_count: dataset.example_count - 1 });
+        if (example.deleted === 1) throw new ApiError("example_not_found");
+        await removeExample(tx, example);
       }
     });
   },
+
+  /** Deletes an example of a dataset. Nothing happens if it is deleted already. */
+  async deleteOf(caller: Caller, dataset_id: string, example_id: string): Promise<void> {
+    await database.write(async (tx) => {
+      const { dataset_no } = await getDataset(tx, caller, dataset_id);
+      const example = await lockExample(tx, caller, example_id);
+      if (example.dataset_no !== dataset_no) throw new ApiError("example_not_found");
+      if (example.deleted === 0) await removeExample(tx, example);
+    });
+  },
+
+  /** Deletes examples with the content of all their versions and their attachments. */
+  async erase(caller: Caller, ids: readonly string[]): Promise<void> {
+    await database.write(async (tx) => {
+      for (const id of new Set(ids)) {
+        const example = await lockExample(tx, caller, id);
+        if (example.deleted === 0) await removeExample(tx, example);
+        await eraseExample(tx, example);
+      }
+    });
+  },
+
+  /** The token in the address of an attachment grants access to it. Undefined for an unknown token. */
+  findAttachment: async (token: string) => (await findExampleAttachment(database.read, token)) ?? null,
+
+  readAttachment: async (token: string): Promise<Uint8Array> =>
+    (await readExampleAttachment(database.read, token)) ?? new Uint8Array(),
 });
 
-/** Reads an example that is not deleted and locks its dataset until the transaction ends. */
-async function lockExample(tx: Tx, { tenant_id }: Caller, example_id: string): Promise<ExampleRow> {
-  const found = await findExample(tx, tenant_id, example_id);
-  if (found) await lockDataset(tx, found.dataset_no);
-  // Another transaction may have changed it before the lock.
-  const example = await findExample(tx, tenant_id, example_id);
-  if (!example || example.deleted === 1) throw new ApiError("example_not_found");
-  return example;
+async function lockOfDataset(tx: Tx, caller: Caller, dataset_id: string): Promise<DatasetRow> {
+  const locked = await lockDataset(tx, (await getDataset(tx, caller, dataset_id)).dataset_no);
+  if (!locked) throw new ApiError("dataset_not_found");
+  return locked;
 }
+
+/** @param dataset_no if given, the examples must belong to this dataset */
+async function changeAll(
+  tx: Tx,
+  caller: Caller,
+  changes: ExampleChange[],
+  dataset_no?: number,
+): Promise<VersionedExample[]> {
+  const changed: VersionedExample[] = [];
+  for (const { id, ...change } of changes) {
+    const example = await lockExample(tx, caller, id);
+    const isElsewhere = dataset_no !== undefined && example.dataset_no !== dataset_no;
+    if (example.deleted === 1 || isElsewhere) throw new ApiError("example_not_found");
+    changed.push(await changeExample(tx, example, change));
+  }
+  return changed;
+}
+
+/** @param base_url undefined omits the attachments */
+async function toExamples(tx: Tx, rows: VersionedExample[], base_url: string | undefined): Promise<Example[]> {
+  const ids = await datasetIds(
+    tx,
+    rows.map(({ dataset_no }) => dataset_no),
+  );
+  const attachments = base_url === undefined ? new Map() : await attachmentsOf(tx, rows, base_url);
+  return rows.map((row) => toExample(row, ids.get(row.dataset_no) as string, attachments.get(row) ?? null));
+}
+
+async function attachmentsOf(tx: Tx, rows: VersionedExample[], base_url: string) {
+  const found = new Map<VersionedExample, Example["attachment_urls"]>();
+  for (const [dataset_no, examples] of Map.groupBy(rows, (row) => row.dataset_no))
+    for (const [example, urls] of await attachmentUrlsOf(tx, dataset_no, examples, base_url)) found.set(example, urls);
+  return found;
+}
+
+const toIds = (rows: VersionedExample[]): ExampleIds => ({
+  count: rows.length,
+  example_ids: rows.map(({ example_id }) => example_id),
+  as_of: rows.length === 0 ? null : isoOfMilliseconds(Math.max(...rows.map(({ version_at }) => Number(version_at)))),
+});
 
 async function toFilter(read: Tx, caller: Caller, query: ExampleCount): Promise<ExampleFilter> {
   const { id, metadata, splits, full_text_contains: text, dataset, as_of } = query;
-  return {
-    id,
-    metadata,
-    splits,
-    text,
-    filters: readExampleFilters(query.filter),
-    as_of: toMilliseconds(as_of),
-    dataset_no: dataset === undefined ? undefined : (await getDataset(read, caller, dataset)).dataset_no,
-  };
+  const dataset_no = dataset === undefined ? undefined : (await getDataset(read, caller, dataset)).dataset_no;
+  const filters = readExampleFilters(query.filter);
+  return { id, metadata, splits, text, filters, dataset_no, as_of: await toVersionTime(read, dataset_no, as_of) };
 }
 
-const toMilliseconds = (as_of: number | "latest") => (as_of === "latest" ? undefined : Math.floor(as_of / 1000));
+async function toVersionTime(read: Tx, dataset_no: number | undefined, as_of: AsOf): Promise<number | undefined> {
+  if (dataset_no !== undefined) return findVersionTime(read, dataset_no, as_of);
+  if (as_of === LATEST || typeof as_of === "number") return findVersionTime(read, 0, as_of);
+  const msg =
+    "Value error, a version tag in as_of is valid only within a dataset: add the query parameter `dataset`, or use a timestamp";
+  throw new InvalidRequestError([{ loc: ["query", "as_of"], msg, type: "value_error", input: as_of }]);
+}
+
+const missingDataset = (id: string): InvalidRequestError =>
+  new InvalidRequestError([
+    { loc: ["body", id, "dataset_id"], msg: "Value error, the dataset ID is required", type: "value_error" },
+  ]);
 
 const FIRST = { order: "id", descending: false, seed: 0, limit: 1, offset: 0 } as const;
 
 /** The official clients require these fields. */
-const REQUIRED_FIELDS = new Set(["id", "dataset_id", "inputs", "name", "created_at", "modified_at"]);
-
-function selectExampleFields(example: Example, fields: readonly string[] | undefined): Partial<Example> {
-  if (!fields) return example;
-  return selectFields(example, (name) => REQUIRED_FIELDS.has(name) || fields.includes(name));
-}
-
-async function assertUnusedIds(tx: Tx, { tenant_id }: Caller, bodies: ExampleCreate[]): Promise<void> {
-  const ids = bodies.flatMap(({ id }) => id ?? []);
-  const duplicate = ids.find((id, index) => ids.indexOf(id) < index);
-  const [taken] = duplicate ? [duplicate] : await takenExampleIds(tx, tenant_id, ids);
-  if (taken) throw new ApiError("example_exists", { example_id: taken });
-}
-
-function newExample(
-  { dataset_no, tenant_id }: { dataset_no: number; tenant_id: string },
-  example_index: number,
-  body: ExampleCreate,
-  now: number,
-) {
-  const id = body.id ?? newId();
-  const example: ExampleRow = {
-    dataset_no,
-    example_index,
-    tenant_id,
-    example_id: id,
-    row_id: id,
-    version: 1,
-    digest: digestOf(body.inputs, body.outputs ?? null),
-    source_run_id: body.source_run_id ?? null,
-    deleted: 0,
-    // The caller may backdate `created_at`. `modified_at` is always now, because `as_of` selects versions by time.
-    created_at: body.created_at === undefined ? now : Math.floor(body.created_at / 1000),
-    modified_at: now,
-  };
-  const { metadata, split } = extractSplit(body);
-  const version: ExampleVersionRow = {
-    dataset_no,
-    example_index,
-    version: 1,
-    inputs: JSON.stringify(body.inputs),
-    outputs: toJson(body.outputs),
-    metadata: toJson(metadata),
-    splits: JSON.stringify(split ?? []),
-    deleted: 0,
-    created_at: now,
-  };
-  return { example, version };
-}
-
-async function addVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, isDeleted = false): Promise<void> {
-  const before = (await findVersion(tx, example)) as ExampleVersionRow;
-  const { metadata, split } = extractSplit(change);
-  const inputs = change.inputs ?? (JSON.parse(before.inputs) as JsonObject);
-  const outputs = change.outputs === undefined ? parseJson<JsonObject>(before.outputs) : change.outputs;
-  const version = example.version + 1;
-  // Later than the previous version, also within one millisecond: as_of distinguishes versions by time.
-  const modified_at = Math.max(await readNow(tx), before.created_at + 1);
-  const deleted = isDeleted ? 1 : 0;
-  const changed = {
-    ...before,
-    version,
-    inputs: JSON.stringify(inputs),
-    outputs: toJson(outputs),
-    metadata: metadata === undefined ? before.metadata : toJson(metadata),
-    splits: split === undefined ? before.splits : JSON.stringify(split),
-    deleted,
-    created_at: modified_at,
-  };
-  await insertExamples(tx, [], [changed]);
-  const { dataset_no, example_index } = example;
-  const digest = digestOf(inputs, outputs);
-  await setExampleVersion(tx, { dataset_no, example_index, version, digest, deleted, modified_at });
-}
-
-/** Responses have the splits in the metadata, and clients may send them back there. `split` takes precedence. */
-function extractSplit({ metadata, split }: ExampleUpdate): ExampleUpdate {
-  if (!metadata || !("dataset_split" in metadata)) return { metadata, split };
-  const { dataset_split, ...others } = metadata;
-  const parsed = exampleSplits.safeParse(dataset_split);
-  return { metadata: others, split: split ?? (parsed.success ? parsed.data : undefined) };
-}
+const REQUIRED_FIELDS = ["id", "dataset_id", "inputs", "name", "created_at", "modified_at"];

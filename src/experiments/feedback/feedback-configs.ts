@@ -2,8 +2,14 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
-import type { KeyConfig, KeyConfigCreate, KeyConfigQuery, KeyConfigUpdate } from "../contract/feedback-configs.ts";
-import { deleteConfig, findConfig, insertConfig, listConfigs, updateConfig } from "../storage/feedback-configs.ts";
+import type { FeedbackConfig } from "../contract/feedback/feedback.ts";
+import type {
+  KeyConfig,
+  KeyConfigCreate,
+  KeyConfigQuery,
+  KeyConfigUpdate,
+} from "../contract/feedback/feedback-configs.ts";
+import { deleteConfig, insertConfig, listConfigs, lockConfig, updateConfig } from "../storage/feedback-configs.ts";
 import type { FeedbackConfigRow } from "../storage/schema.ts";
 
 /** The meaning of feedback keys, and whether lower scores are better. */
@@ -21,7 +27,7 @@ export const feedbackConfigOperations = ({ read, write }: Database) => ({
       is_lower_score_better: toFlag(body.is_lower_score_better),
     };
     return write(async (tx) => {
-      const stored = (await insertConfig(tx, row)) ?? (await findConfig(tx, tenant_id, row.feedback_key));
+      const stored = (await insertConfig(tx, row)) ?? (await lockConfig(tx, tenant_id, row.feedback_key));
       // Null and false both mean that higher is better; the clients always send a value.
       const hasOtherDirection = (stored?.is_lower_score_better ?? 0) !== (row.is_lower_score_better ?? 0);
       if (stored?.config !== row.config || hasOtherDirection)
@@ -32,8 +38,11 @@ export const feedbackConfigOperations = ({ read, write }: Database) => ({
 
   async update({ tenant_id }: Caller, body: KeyConfigUpdate): Promise<KeyConfig> {
     return write(async (tx) => {
+      const before = await lockConfig(tx, tenant_id, body.feedback_key);
+      if (!before) throw new ApiError("feedback_config_not_found");
+      const config = withCategories(body.feedback_config ?? JSON.parse(before.config), body);
       const changed = await updateConfig(tx, tenant_id, body.feedback_key, {
-        ...(body.feedback_config && { config: JSON.stringify(body.feedback_config) }),
+        config: JSON.stringify(config),
         ...(body.is_lower_score_better !== undefined && { is_lower_score_better: toFlag(body.is_lower_score_better) }),
       });
       if (!changed) throw new ApiError("feedback_config_not_found");
@@ -60,10 +69,22 @@ export async function insertMissingConfigs(
     await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
 }
 
+/** @throws ApiError when categories of a config without categories change */
+function withCategories(config: FeedbackConfig, { add_categories = [], remove_categories = [] }: KeyConfigUpdate) {
+  if (add_categories.length === 0 && remove_categories.length === 0) return config;
+  if (config.type !== "categorical")
+    throw new ApiError("invalid_request", {
+      reason: `A ${config.type} feedback config has no categories: omit add_categories and remove_categories.`,
+    });
+  const replaced = new Set([...remove_categories, ...add_categories.map(({ value }) => value)]);
+  const kept = (config.categories ?? []).filter(({ value }) => !replaced.has(value));
+  return { ...config, categories: [...kept, ...add_categories] };
+}
+
 const toFlag = (value: boolean | null | undefined): number | null =>
   value === undefined || value === null ? null : Number(value);
 
-function toKeyConfig(row: FeedbackConfigRow): KeyConfig {
+export function toKeyConfig(row: FeedbackConfigRow): KeyConfig {
   const { type, min, max, categories } = JSON.parse(row.config);
   const labelled = categories?.map(({ value, label }: { value: number; label?: string }) => ({
     value,

@@ -2,13 +2,20 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import { type Database, readNow, type Tx, writeUnique } from "../../platform/database/database.ts";
 import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import type { Feedback, FeedbackCreate, FeedbackInput, FeedbackQuery, FeedbackUpdate } from "../contract/feedback.ts";
+import type {
+  Feedback,
+  FeedbackCreate,
+  FeedbackInput,
+  FeedbackQuery,
+  FeedbackUpdate,
+} from "../contract/feedback/feedback.ts";
 import { getExperiment } from "../lookups.ts";
 import { toFeedback, toJson } from "../serialization/records.ts";
 import { refreshKeyStats } from "../sessions/refresh-stats.ts";
 import { findExperiment, lockExperiment, markStatsDirty } from "../storage/experiments.ts";
 import {
   deleteFeedback,
+  deleteFeedbackOf,
   type FullFeedback,
   findFeedback,
   insertFeedback,
@@ -18,8 +25,10 @@ import {
 } from "../storage/feedback.ts";
 import { rowKeysOf } from "../storage/runs.ts";
 import type { FeedbackRow } from "../storage/schema.ts";
-import { findTraceRuns } from "../storage/traces.ts";
+import { sessionNumbersOf } from "../storage/traces/traces.ts";
 import { insertMissingConfigs } from "./feedback-configs.ts";
+
+type Workspace = Pick<Caller, "tenant_id">;
 
 /** Scores and comments. Each change updates the statistics of its key in the same transaction. */
 export const feedbackOperations = (database: Database) => ({
@@ -33,14 +42,7 @@ export const feedbackOperations = (database: Database) => ({
 
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
     return writeUnique(database, async (tx) => {
-      const row = newFeedbackRow(caller.tenant_id, await feedbackTarget(tx, caller, body), body, await readNow(tx));
-      if (row.experiment_no !== 0 && !(await lockExperiment(tx, row.experiment_no)))
-        throw new ApiError("session_not_found");
-      if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
-        throw new ApiError("feedback_exists", row as never);
-      await insertFeedback(tx, [row]);
-      await insertMissingConfigs(tx, caller.tenant_id, [body]);
-      await refreshFor(tx, { ...row, traced_run_id: row.run_id });
+      const row = await storeFeedback(tx, caller, body, { replaces: false });
       return toFeedback(await getFeedback(tx, caller, row.feedback_id));
     });
   },
@@ -69,6 +71,28 @@ export const feedbackOperations = (database: Database) => ({
   },
 });
 
+/**
+ * @param replaces whether feedback of the workspace with the same id is replaced
+ * @throws ApiError when the id is taken, or neither a run nor a session is given
+ */
+export async function storeFeedback(
+  tx: Tx,
+  caller: Workspace,
+  body: FeedbackCreate,
+  { replaces }: { replaces: boolean },
+): Promise<FeedbackRow> {
+  const target = await feedbackTarget(tx, caller, body, await runsOfFeedback(tx, caller, [body]));
+  const row = newFeedbackRow(caller.tenant_id, target, body, await readNow(tx));
+  if (row.experiment_no !== 0 && !(await lockExperiment(tx, row.experiment_no)))
+    throw new ApiError("session_not_found");
+  if (replaces) await deleteFeedbackOf(tx, caller.tenant_id, row.feedback_id);
+  if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0) throw new ApiError("feedback_exists", row as never);
+  await insertFeedback(tx, [row]);
+  await insertMissingConfigs(tx, caller.tenant_id, [body]);
+  await refreshFor(tx, { ...row, traced_run_id: row.run_id });
+  return row;
+}
+
 async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): Promise<FullFeedback> {
   const found = await findFeedback(tx, tenant_id, feedback_id);
   if (!found) throw new ApiError("feedback_not_found");
@@ -85,7 +109,7 @@ async function lockFeedback(tx: Tx, caller: Caller, feedback_id: string): Promis
 type FeedbackTarget = Pick<FeedbackRow, "experiment_no" | "run_id" | "example_index" | "repetition">;
 
 /**
- * Feedback on an uploaded run changes the statistics of its key at once. The statistics of traces are computed with the next read:
+ * Feedback on an uploaded run changes the statistics of its key at once. The statistics of traces are computed by the next read, because
  * `evaluate()` sends feedback for each run.
  */
 async function refreshFor(
@@ -97,35 +121,48 @@ async function refreshFor(
   else await markStatsDirty(tx, [experiment_no]);
 }
 
+/** The run that feedback names. */
+const runOf = ({ run_id, trace_id }: FeedbackCreate): string | undefined => run_id ?? trace_id;
+
+/** The runs that feedback names: rows of experiments, and the sessions of runs of traces. */
+export async function runsOfFeedback(tx: Tx, { tenant_id }: Workspace, feedback: readonly FeedbackCreate[]) {
+  const ids = [...new Set(feedback.flatMap((body) => runOf(body) ?? []))];
+  return { rows: await rowKeysOf(tx, tenant_id, ids), traced: await sessionNumbersOf(tx, tenant_id, ids) };
+}
+
 /**
  * The run or the session that feedback is about. The run may be unknown: clients send feedback before the run.
  *
  * @throws ApiError when neither a run nor a session is given, or the session is unknown
  */
-export async function feedbackTarget(tx: Tx, caller: Caller, body: FeedbackCreate): Promise<FeedbackTarget> {
-  const run_id = body.run_id ?? body.trace_id;
+export async function feedbackTarget(
+  tx: Tx,
+  caller: Workspace,
+  body: FeedbackCreate,
+  { rows, traced }: Awaited<ReturnType<typeof runsOfFeedback>>,
+): Promise<FeedbackTarget> {
+  const run_id = runOf(body);
   if (run_id === undefined) {
     if (body.session_id === undefined) {
-      const msg = "Value error, run_id must be given, or session_id for feedback on an experiment";
+      const msg = "Value error, run_id is required, or session_id for feedback on an experiment";
       throw new InvalidRequestError([{ loc: ["body"], msg, type: "value_error" }]);
     }
     const { experiment_no } = await getExperiment(tx, caller, body.session_id);
     return { experiment_no, run_id: null, example_index: null, repetition: null };
   }
-  const row = (await rowKeysOf(tx, caller.tenant_id, [run_id])).get(run_id);
-  const [traced] = await findTraceRuns(tx, caller.tenant_id, [run_id]);
-  if (row) return { ...row, run_id: traced ? run_id : null };
-  const session =
-    body.session_id === undefined ? undefined : await findExperiment(tx, caller.tenant_id, body.session_id);
-  const experiment_no = traced?.experiment_no ?? session?.experiment_no ?? 0;
+  const row = rows.get(run_id);
+  if (row) return { ...row, run_id: traced.has(run_id) ? run_id : null };
+  const isKnown = traced.has(run_id) || body.session_id === undefined;
+  const session = isKnown ? undefined : await findExperiment(tx, caller.tenant_id, body.session_id as string);
+  const experiment_no = traced.get(run_id) ?? session?.experiment_no ?? 0;
   return { experiment_no, run_id, example_index: null, repetition: null };
 }
 
-/** @param now in milliseconds, the default of missing times */
+/** @param now the current time in milliseconds, which replaces missing times */
 export function newFeedbackRow(
   tenant_id: string,
   target: FeedbackTarget,
-  input: FeedbackInput,
+  input: FeedbackInput & Pick<FeedbackCreate, "extend_trace_retention">,
   now: number,
 ): FeedbackRow {
   const now_us = now * 1000;
@@ -144,6 +181,7 @@ export function newFeedbackRow(
     feedback_group_id: input.feedback_group_id ?? null,
     comparative_experiment_id: input.comparative_experiment_id ?? null,
     is_error: input.error === true ? 1 : 0,
+    extends_retention: input.extend_trace_retention === false ? 0 : 1,
     created_us: input.created_at ?? now_us,
     modified_us: input.modified_at ?? input.created_at ?? now_us,
   };

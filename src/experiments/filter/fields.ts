@@ -40,7 +40,7 @@ export const FIELDS: Record<RunField | EntryField, FieldRule> = {
 export type FieldName = keyof typeof FIELDS;
 
 /** Names that the parser translates to conditions on the fields above. */
-export const PSEUDO_FIELDS = ["reference_example_id", "metadata", "thread_id"] as const;
+export const PSEUDO_FIELDS = ["reference_example_id", "metadata", "thread_id", "ls_model_name"] as const;
 
 export type PseudoField = (typeof PSEUDO_FIELDS)[number];
 

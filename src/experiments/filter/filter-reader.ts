@@ -173,7 +173,7 @@ export class FilterReader {
 
   countNode(at: number): void {
     if (++this.#nodes > MAX_NODES)
-      throw new FilterError(at, `the filter has more than ${MAX_NODES} calls and values, which is the maximum.`);
+      throw new FilterError(at, `the filter exceeds the maximum of ${MAX_NODES} calls and values.`);
   }
 
   #isNext(mark: string): boolean {
@@ -222,7 +222,7 @@ const CONSTANTS = new Map([
   ["none", null],
 ]);
 
-/** Matches each digit in one way only, which avoids quadratic backtracking: 1 s for 20,000 digits. */
+/** Matches each digit in one way only, which avoids quadratic backtracking (1 s for 20,000 digits). */
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 function literalOf({ kind, value }: Token): number | boolean | null | undefined {

@@ -19,7 +19,8 @@ type Operator = (typeof OPERATORS)[number];
  *
  * - `latency` accepts seconds or a text with a unit. The default time zone is UTC. `error` also accepts true and false.
  * - `exists(metadata, "k")` and `has(metadata, '{"k": 1}')` match metadata entries. `eq(thread_id, "t")`, which `readThread` of
- *   the clients sends, matches the thread id in the metadata.
+ *   the clients sends, matches the thread of the run.
+ * - `ls_model_name` is the metadata entry of this name.
  * - `search` has no field.
  *
  * @throws FilterError with the position of the first error
@@ -36,7 +37,7 @@ export function parseFilter(text: string): RunFilter {
 
 function readCall(reader: FilterReader, depth: number): ParsedExpression {
   const { at, operator } = reader.operator(OPERATORS);
-  if (depth > MAX_DEPTH) throw new FilterError(at, `calls are nested more than ${MAX_DEPTH} deep.`);
+  if (depth > MAX_DEPTH) throw new FilterError(at, `calls are nested more than ${MAX_DEPTH} levels deep.`);
   reader.countNode(at);
   reader.punctuation("(");
   const parsed = readArguments(reader, operator, at, depth);
@@ -67,7 +68,11 @@ function readArguments(reader: FilterReader, operator: Operator, at: number, dep
 function readComparison(reader: FilterReader, op: Comparator, at: number): ParsedExpression {
   const name = reader.name();
   const ordered = op !== "eq" && op !== "neq";
-  if (name.value === "thread_id" && !ordered) return readThread(reader, op, at);
+  if (isTextName(name.value) && !ordered) {
+    reader.punctuation(",");
+    const found = textFilter(name.value, [reader.text(EXPECTED[name.value]).value]);
+    return plain(at, op === "eq" ? found : { op: "not", of: found });
+  }
   const field = fieldFor(op, name);
   if (ordered && !hasOrder(field))
     throw unsupported(op, name, `the fields that can be compared are ${orderedFields()}`);
@@ -75,7 +80,7 @@ function readComparison(reader: FilterReader, op: Comparator, at: number): Parse
   const token = reader.peek();
   const value = reader.value(field);
   if (ordered && typeof value !== "number") {
-    throw new FilterError(token.at, `${op} compares numbers and times, and ${describeToken(token)} is neither.`);
+    throw new FilterError(token.at, `${op} compares only numbers and times, but ${describeToken(token)} is neither.`);
   }
   if (field !== "error" || typeof value !== "boolean") return toExpression(at, { op, field, value });
   return toExpression(at, { op: (op === "eq") === value ? "neq" : "eq", field, value: null });
@@ -83,33 +88,47 @@ function readComparison(reader: FilterReader, op: Comparator, at: number): Parse
 
 function readIn(reader: FilterReader, at: number): ParsedExpression {
   const name = reader.name();
-  const field = name.value === "thread_id" ? undefined : fieldFor("in", name);
+  if (isTextName(name.value)) {
+    const { value } = name;
+    reader.punctuation(",");
+    return plain(
+      at,
+      textFilter(
+        value,
+        reader.list(() => reader.text(EXPECTED[value]).value),
+      ),
+    );
+  }
+  const field = fieldFor("in", name);
   reader.punctuation(",");
-  if (field) return toExpression(at, { op: "in", field, values: reader.list(() => readListed(reader, field)) });
-  const values = reader.list(() => reader.text(THREAD_ID).value);
-  return plain(at, inThread({ op: "in", field: "metadata_value", values }));
+  return toExpression(at, { op: "in", field, values: reader.list(() => readListed(reader, field)) });
 }
 
 function readListed(reader: FilterReader, field: FieldName): Scalar {
   const token = reader.peek();
   const value = reader.value(field);
   if (value !== null && (field !== "error" || typeof value === "string")) return value;
-  throw new FilterError(token.at, `${describeToken(token)} cannot be in a list; use eq(${field}, ${token.value}).`);
+  throw new FilterError(
+    token.at,
+    `${describeToken(token)} cannot be used in a list; use eq(${field}, ${token.value}).`,
+  );
 }
 
-const THREAD_ID = "a quoted thread ID";
+/** Names that are compared with texts only. */
+const EXPECTED = { thread_id: "a quoted thread ID", ls_model_name: "a quoted model name" };
 
-function readThread(reader: FilterReader, op: "eq" | "neq", at: number): ParsedExpression {
-  reader.punctuation(",");
-  const thread = inThread({ op: "eq", field: "metadata_value", value: reader.text(THREAD_ID).value });
-  return plain(at, op === "eq" ? thread : { op: "not", of: thread });
-}
+const isTextName = (name: string): name is keyof typeof EXPECTED => Object.hasOwn(EXPECTED, name);
 
-/** The official service accepts any of these metadata keys for the thread of a run. */
-function inThread(value: (RunFilter & { op: "metadata" })["where"][number]): RunFilter {
-  const keys = ["session_id", "conversation_id", "thread_id"];
-  return { op: "metadata", where: [{ op: "in", field: "metadata_key", values: keys }, value] };
-}
+const textFilter = (name: keyof typeof EXPECTED, values: string[]): RunFilter =>
+  name === "thread_id"
+    ? { op: "thread", ids: values }
+    : {
+        op: "metadata",
+        where: [
+          { op: "eq", field: "metadata_key", value: name },
+          { op: "in", field: "metadata_value", values },
+        ],
+      };
 
 function readExists(reader: FilterReader, at: number): ParsedExpression {
   const name = reader.name();
@@ -164,7 +183,7 @@ const isScalar = (value: unknown): value is Scalar =>
   value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 
 function readWords(reader: FilterReader): string[] {
-  const text = reader.text("a quoted string to search for (search has no field)");
+  const text = reader.text("a quoted string to search for, without a field");
   const words = wordsOf(text.value);
   if (words.length === 0) throw new FilterError(text.at, "expected at least one word to search for.");
   for (const _ of words) reader.countNode(text.at);
@@ -179,7 +198,7 @@ function fieldFor(op: Operator, name: Name): FieldName {
   if (name.value === "tags") throw unsupported(op, name, 'tags are a list; use has(tags, "a")');
   if (name.value === "metadata") throw unsupported(op, name, "use metadata_key and metadata_value");
   if (isField(name.value)) return name.value;
-  throw unsupported(op, name, `use eq(thread_id, "t"), neq or in`);
+  throw unsupported(op, name, `use eq(${name.value}, "t"), neq or in`);
 }
 
 const unsupported = (op: Operator, name: Name, advice: string) =>
@@ -197,7 +216,7 @@ export function readExampleFilters(expression: string | undefined): RunFilter[] 
   const filters = readFilters([expression]);
   const field = filters.map(runField).find((found) => found !== undefined);
   if (field === undefined) return filters;
-  const reason = `The filter is invalid: examples have metadata and text, but no ${field}, which only runs have.`;
+  const reason = `The filter is invalid: ${field} is a field of runs, but examples can be filtered only by metadata and text.`;
   throw new ApiError("bad_filter", { reason });
 }
 
@@ -212,6 +231,7 @@ function runField(filter: RunFilter): string | undefined {
     case "feedback":
       return "feedback";
     case "metadata":
+    case "thread":
     case "search":
       return undefined;
     default:

@@ -1,32 +1,36 @@
-import { stringify } from "csv-stringify/sync";
+import { type BaseUrlOptions, baseUrlOf } from "../../platform/http/base-url.ts";
 import { type Sink, StreamedBody } from "../../platform/http/streamed-body.ts";
 import type { ExampleWithRuns } from "../contract/comparison.ts";
-import { experimentRoutes, experimentRoutesV2 } from "../contract/routes.ts";
+import { comparativeRoutes, comparisonRoutes } from "../contract/comparison.ts";
+import { experimentRoutesV2 } from "../contract/v2/routes.ts";
+import { cellText, csvLines } from "../serialization/csv.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import type { Routes } from "./route.ts";
+import { apiUrlOf, type Routes } from "./route.ts";
 
 export function serveComparison(
   v1: Routes,
   v2: Routes,
   { examplesWithRuns, deltas, comparisons, comparative }: ExperimentsService,
+  base_url: BaseUrlOptions,
 ): void {
-  const routes = experimentRoutes.comparison;
+  const routes = comparisonRoutes;
 
-  v1.json(experimentRoutes.comparative.createComparative, ({ caller, body }) => comparative.create(caller, body));
+  v1.json(comparativeRoutes.createComparative, ({ caller, body }) => comparative.create(caller, body));
 
-  v1.deletion(experimentRoutes.comparative.deleteComparative, "Comparative experiment", ({ caller, params }) =>
+  v1.deletion(comparativeRoutes.deleteComparative, "Comparative experiment", ({ caller, params }) =>
     comparative.delete(caller, params.comparative_experiment_id),
   );
 
-  v1.json(experimentRoutes.comparative.listComparative, ({ caller, params, query }) =>
+  v1.json(comparativeRoutes.listComparative, ({ caller, params, query }) =>
     comparative.list(caller, params.dataset_id, query),
   );
 
-  v1.serve(routes.readExamplesWithRuns, async ({ caller, params, query, body, signal }) => {
+  v1.serve(routes.readExamplesWithRuns, async ({ caller, params, query, body, signal, context }) => {
+    const url = apiUrlOf(context, base_url);
     if (query.format !== "csv")
-      return jsonPiecesResponse((await examplesWithRuns.page(caller, params.dataset_id, body)).pieces, signal);
+      return jsonPiecesResponse((await examplesWithRuns.page(caller, params.dataset_id, body, url)).pieces, signal);
     const page = async (offset: number, limit: number) =>
-      (await examplesWithRuns.page(caller, params.dataset_id, { ...body, offset, limit })).value();
+      (await examplesWithRuns.page(caller, params.dataset_id, { ...body, offset, limit }, url)).value();
     return comparisonCsv(body.session_ids, page);
   });
 
@@ -46,8 +50,8 @@ export function serveComparison(
     comparisons.compare(caller, params.dataset_id, body),
   );
 
-  v2.json(experimentRoutesV2.queryExperimentRuns, ({ caller, params, body }) =>
-    examplesWithRuns.pageV2(caller, params.dataset_id, body),
+  v2.json(experimentRoutesV2.queryExperimentRuns, ({ caller, params, body, context }) =>
+    examplesWithRuns.pageV2(caller, params.dataset_id, body, baseUrlOf(context, base_url)),
   );
 }
 
@@ -56,7 +60,7 @@ function jsonPiecesResponse(pieces: AsyncIterable<string>, disconnected: AbortSi
   return new Response(body, { headers: { "content-type": "application/json" } });
 }
 
-/** An error closes the connection, because the status has been sent. */
+/** An error closes the connection, because the status has already been sent. */
 async function writePieces(pieces: AsyncIterable<string>, sink: Sink, disconnected: AbortSignal): Promise<void> {
   try {
     for await (const piece of pieces) if (!sink.write(piece)) await sink.drained(disconnected);
@@ -80,12 +84,12 @@ async function comparisonCsv(session_ids: readonly string[], readPage: ReadPage)
   const encoder = new TextEncoder();
   let offset = 0;
   const body = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(encoder.encode(stringify([header]))),
+    start: (controller) => controller.enqueue(encoder.encode(csvLines([header]))),
     async pull(controller) {
       const examples = offset === 0 ? first : await readPage(offset, PAGE_SIZE);
       offset += PAGE_SIZE;
       const lines = examples.flatMap((example) => linesOf(example, keys));
-      if (lines.length > 0) controller.enqueue(encoder.encode(stringify(lines)));
+      if (lines.length > 0) controller.enqueue(encoder.encode(csvLines(lines)));
       if (examples.length < PAGE_SIZE) controller.close();
     },
   });
@@ -96,7 +100,7 @@ async function comparisonCsv(session_ids: readonly string[], readPage: ReadPage)
   return new Response(body, { headers });
 }
 
-/** Reads all pages: the header precedes the lines and needs all keys. */
+/** Reads all pages, because the header is sent before the lines and contains all keys. */
 async function keysOf(first: ExampleWithRuns[], readPage: ReadPage): Promise<string[]> {
   const keys = new Set<string>();
   let examples = first;
@@ -127,17 +131,6 @@ function linesOf(example: ExampleWithRuns, keys: readonly string[]): string[][] 
       cellText(run.outputs ?? run.outputs_preview),
       run.error ?? "",
       ...scores,
-    ].map(escapeFormula);
+    ];
   });
 }
-
-const cellText = (value: unknown): string =>
-  value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
-
-/** Spreadsheets execute a cell that begins with one of these characters as a formula. */
-const FORMULA = /^[=+@\t\r-]/;
-
-/** Negative numbers are not escaped; `-1+cmd|' /C calc'!A0` is not a number. */
-const NEGATIVE_NUMBER = /^-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-
-const escapeFormula = (cell: string): string => (FORMULA.test(cell) && !NEGATIVE_NUMBER.test(cell) ? `'${cell}` : cell);

@@ -1,9 +1,26 @@
-import { experimentRoutes } from "../contract/routes.ts";
+import type { Context } from "hono";
+import { type BaseUrlOptions, baseUrlOf } from "../../platform/http/base-url.ts";
+import type { Env } from "../../platform/http/route.ts";
+import { feedbackRoutes } from "../contract/feedback/feedback.ts";
+import { feedbackConfigRoutes } from "../contract/feedback/feedback-configs.ts";
+import { feedbackTokenRoutes } from "../contract/feedback/feedback-tokens.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 import type { Routes } from "./route.ts";
 
-export function serveFeedback(v1: Routes, { feedback, feedbackConfigs }: ExperimentsService): void {
-  const routes = experimentRoutes.feedback;
+export function serveFeedback(
+  v1: Routes,
+  { feedback, feedbackConfigs, feedbackTokens }: ExperimentsService,
+  base_url: BaseUrlOptions,
+): void {
+  // Before the routes with the id of feedback in the same place.
+  const { createFeedbackTokens, listFeedbackTokens, sendFeedbackByLink, sendFeedback } = feedbackTokenRoutes;
+  const api = (context: Context<Env>) => `${baseUrlOf(context, base_url)}/api/v1`;
+  v1.json(createFeedbackTokens, ({ caller, body, context }) => feedbackTokens.create(caller, body, api(context)));
+  v1.json(listFeedbackTokens, ({ caller, query, context }) => feedbackTokens.list(caller, query, api(context)));
+  v1.json(sendFeedbackByLink, ({ params, query }) => feedbackTokens.send(params.token, query));
+  v1.json(sendFeedback, ({ params, body }) => feedbackTokens.send(params.token, body));
+
+  const routes = { ...feedbackRoutes, ...feedbackConfigRoutes };
 
   v1.json(routes.createFeedback, ({ caller, body }) => feedback.create(caller, body));
   v1.json(routes.listFeedback, ({ caller, query }) => feedback.list(caller, query));

@@ -1,8 +1,9 @@
 import type { RouteConfig } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { InvalidRequestError } from "../../platform/errors.ts";
+import { type BaseUrlOptions, baseUrlOf } from "../../platform/http/base-url.ts";
 import { fastapiErrors } from "../../platform/http/fastapi.ts";
-import { type App, type Checked, type Handler, handleRoute, jsonText } from "../../platform/http/route.ts";
+import { type App, type Checked, type Env, type Handler, handleRoute, jsonText } from "../../platform/http/route.ts";
 
 export type Routes = ReturnType<typeof routesBelow>;
 
@@ -16,13 +17,27 @@ export function routesBelow(app: App, prefixes: readonly string[]) {
     serve,
     /** The operation returns JSON text, which is sent unparsed. */
     json: <R extends RouteConfig>(route: R, operation: (request: Checked<R>) => Promise<{ json: string }>) =>
-      serve(route, async (request) => jsonText((await operation(request)).json)),
+      serve(route, async (request) => pageResponse(request.context, (await operation(request)).json)),
     deletion: <R extends RouteConfig>(route: R, noun: string, operation: (request: Checked<R>) => Promise<unknown>) =>
       serve(route, async (request) => {
         await operation(request);
         return request.context.json({ message: `${noun} deleted` });
       }),
   };
+}
+
+/** The address of this API as the client sees it. */
+export const apiUrlOf = (context: Context<Env>, base_url: BaseUrlOptions): string =>
+  `${baseUrlOf(context, base_url)}/api/v1`;
+/**
+ * The Python client can read the results of queries also as server-sent events with JSON patches. A single patch adds them all.
+ *
+ * @param json the JSON text of the results
+ */
+function pageResponse({ req }: Context, json: string): Response {
+  if (!req.path.endsWith("/query") || !req.header("accept")?.includes("text/event-stream")) return jsonText(json);
+  const events = `event: data\ndata: [{"op":"add","path":"","value":${json}}]\n\nevent: end\ndata: {}\n\n`;
+  return new Response(events, { headers: { "content-type": "text/event-stream" } });
 }
 
 /** `{"detail": [{loc, msg, type, input}]}`, the format of FastAPI services. */
@@ -42,7 +57,7 @@ const TITLES: Record<number, string> = {
 };
 
 /** Errors below these paths are RFC 7807 problem details. */
-const VERSION_2 = /^\/(api\/)?v2\/(runs|datasets)\//;
+const VERSION_2 = /^\/(api\/)?v2\/(runs|datasets|public|threads|traces)(\/|$)/;
 
 export const isVersion2 = (context: Context): boolean => VERSION_2.test(context.req.path);
 

@@ -2,29 +2,21 @@ import type { Context, MiddlewareHandler } from "hono";
 import { type Caller, mayUse } from "../../platform/contract/caller.ts";
 import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
 import type { App, Env } from "../../platform/http/route.ts";
-import { withTimeout } from "../../platform/lib/signal.ts";
 import { uuidOrHex } from "../contract/fields.ts";
+import { priceRoutes } from "../contract/traces/prices.ts";
+import type { AttachmentInfo } from "../storage/traces/traces.ts";
 import type { IngestRequest } from "../traces/read-changes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-
-/** The limit of a body as it is sent. What it unpacks to has the limit of an upload. */
-const MAX_SENT_BYTES = 64 * 2 ** 20;
-
-/** Bodies that are received and not stored yet. Further requests are refused until there is room. */
-const MAX_PENDING_BYTES = 4 * MAX_SENT_BYTES;
-
-/** The Python client waits 10 s for a response. */
-const MAX_WAIT_MS = 8_000;
-
-const OVERLOADED = "More traces arrive than can be stored. Send the request again later.";
+import { PendingBodies } from "./pending-bodies.ts";
+import type { Routes } from "./route.ts";
 
 export interface TraceRoutesOptions {
   experiments: ExperimentsService;
-  /** The limit of an unpacked body. */
+  /** The limit of a decompressed body. */
   upload_limit_bytes: number;
 }
 
-/** Whether the body of a request has the limit of this file instead of the general one. */
+/** Whether the limits in this file apply to the body of a request, instead of the general limit. */
 export const isTraceBody = (path: string): boolean =>
   path.endsWith("/runs/multipart") || path.endsWith("/otel/v1/traces");
 
@@ -32,7 +24,7 @@ export const isTraceBody = (path: string): boolean =>
 export function serveTraces(app: App, prefixes: readonly string[], options: TraceRoutesOptions): void {
   const { ingest, ingestSpans } = ingester(options);
   for (const prefix of prefixes) {
-    // At the root, both paths belong to the agent server, too.
+    // At the root, the agent server also has these two paths.
     const own = prefix === "" ? shared : (handler: MiddlewareHandler<Env>) => handler;
     app.post(
       `${prefix}/runs`,
@@ -48,27 +40,45 @@ export function serveTraces(app: App, prefixes: readonly string[], options: Trac
   }
 }
 
-/** A content type, and a file name for a download, whose text a client chose. */
-const SAFE_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
-
-/** Serves attachments as downloads: a client may have sent a web page. */
-export function serveAttachments(app: App, prefixes: readonly string[], { runs }: ExperimentsService): void {
-  for (const prefix of prefixes)
-    app.get(`${prefix}/public/attachments/:token`, async (context) => {
-      const info = (await runs.findAttachment(context.req.param("token"))).value();
-      const type = SAFE_TYPE.test(info.mime_type) ? info.mime_type : "application/octet-stream";
-      return new Response((await runs.readAttachment(info)) as Uint8Array<ArrayBuffer>, {
-        headers: {
-          "content-type": type,
-          "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(info.name)}`,
-          "content-security-policy": "sandbox",
-          "x-content-type-options": "nosniff",
-        },
-      });
-    });
+export function servePrices(v1: Routes, { prices }: ExperimentsService): void {
+  const { listPrices, createPrice, updatePrice, deletePrice } = priceRoutes;
+  v1.json(listPrices, ({ caller }) => prices.list(caller));
+  v1.json(createPrice, ({ caller, body }) => prices.create(caller, body));
+  v1.json(updatePrice, ({ caller, params, body }) => prices.update(caller, params.price_id, body));
+  v1.deletion(deletePrice, "Price", ({ caller, params }) => prices.delete(caller, params.price_id));
 }
 
-/** Decides by its keys whether an object is a body of traces. A body of another type belongs to the agent server. */
+/** A client chose the content type of an attachment: other texts are not sent in a header. */
+const SAFE_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
+
+/** Serves attachments as downloads, because an attachment may be a web page. */
+export function serveAttachments(app: App, prefixes: readonly string[], experiments: ExperimentsService): void {
+  const { examples, runs, sharedRuns } = experiments;
+  const respond = ({ name, mime_type }: Pick<AttachmentInfo, "name" | "mime_type">, data: unknown): Response =>
+    new Response(data as Uint8Array<ArrayBuffer>, {
+      headers: {
+        "content-type": SAFE_TYPE.test(mime_type) ? mime_type : "application/octet-stream",
+        "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
+        "content-security-policy": "sandbox",
+        "x-content-type-options": "nosniff",
+      },
+    });
+  const respondWithRun = async (info: AttachmentInfo) => respond(info, await runs.readAttachment(info));
+  for (const prefix of prefixes) {
+    app.get(`${prefix}/public/attachments/:token`, async ({ req }) => {
+      const token = req.param("token");
+      const ofExample = (await examples.findAttachment(token)).value();
+      if (ofExample) return respond(ofExample, await examples.readAttachment(token));
+      return respondWithRun((await runs.findAttachment(token)).value());
+    });
+    app.get(`${prefix}/public/:share_token/run/:run_id/attachments/:name`, async ({ req }) => {
+      const { share_token, run_id, name } = req.param();
+      return respondWithRun((await sharedRuns.findAttachment(share_token, run_id, name)).value());
+    });
+  }
+}
+
+/** Decides by its keys whether a body contains traces. A body that is not an object belongs to the agent server. */
 interface OwnBody {
   keys: string[];
   isOwn(found: string[]): boolean;
@@ -78,7 +88,9 @@ interface OwnBody {
 const RUN_CREATE: OwnBody = { keys: ["assistant_id"], isOwn: (found) => found.length === 0 };
 const RUN_BATCH: OwnBody = { keys: ["post", "patch"], isOwn: (found) => found.length > 0 };
 
-/** Passes a request whose body is not of this product to the agent server. The caller needs the scope of the product. */
+/**
+ * Passes a request to the agent server unless its body contains traces. The caller needs the scope of the product that handles the request.
+ */
 function shared(
   handler: (context: Context<Env>) => Promise<Response>,
   { keys, isOwn }: OwnBody,
@@ -93,27 +105,20 @@ function shared(
   };
 }
 
-/** The headers that name the session of spans. */
+/** Headers that contain the session of spans. */
 const SESSION_HEADERS = ["langsmith-project", "langsmith-agent-id", "langsmith-agent-environment"];
 
 function ingester({ experiments, upload_limit_bytes }: TraceRoutesOptions) {
-  let pending_bytes = 0;
-  /** Reads the body, and calls `work` with it while its bytes count as pending. */
-  const withBody = async <T>(context: Context<Env>, work: (body: Uint8Array) => Promise<T>): Promise<T> => {
-    let received = 0;
-    const count = (bytes: number) => {
-      received += bytes;
-      pending_bytes += bytes;
-      if (received > MAX_SENT_BYTES) throw new ApiError("body_too_large", { limit_bytes: MAX_SENT_BYTES });
-      if (pending_bytes > MAX_PENDING_BYTES) throw new ApiError("unavailable", { reason: OVERLOADED });
-    };
-    try {
-      const result = await withTimeout(work(await readBody(context, count)), MAX_WAIT_MS);
-      if (result === undefined) throw new ApiError("unavailable", { reason: OVERLOADED });
-      return result;
-    } finally {
-      pending_bytes -= received;
-    }
+  const pending = new PendingBodies();
+  const withBody = <T>(
+    context: Context<Env>,
+    work: (body: Uint8Array, deadline_ms: number) => Promise<T>,
+  ): Promise<T> => {
+    const { raw } = context.req;
+    const length = context.req.header("content-length");
+    const chunks = raw.bodyUsed ? cachedBody(context) : (raw.body ?? []);
+    const received = { chunks, length: length === undefined ? undefined : Number(length) };
+    return pending.use(context.get("caller").tenant_id, received, work);
   };
   const typeOf = ({ req }: Context<Env>) => ({
     content_type: req.header("content-type") ?? "",
@@ -123,8 +128,8 @@ function ingester({ experiments, upload_limit_bytes }: TraceRoutesOptions) {
     const caller: Caller = context.get("caller");
     const run_id = kind === "update" ? runIdOf(context) : undefined;
     const request: IngestRequest = { kind, run_id, ...typeOf(context) };
-    const stored = await withBody(context, (body) =>
-      experiments.traces.ingest(caller, request, body, upload_limit_bytes),
+    const stored = await withBody(context, (body, deadline_ms) =>
+      experiments.traces.ingest(caller, request, body, { max_bytes: upload_limit_bytes, deadline_ms }),
     );
     const { invalid, refused } = stored.value();
     if (invalid.length + refused.length === 0) return context.json({}, 202);
@@ -135,8 +140,8 @@ function ingester({ experiments, upload_limit_bytes }: TraceRoutesOptions) {
     const caller: Caller = context.get("caller");
     const headers = Object.fromEntries(SESSION_HEADERS.map((name) => [name, context.req.header(name)]));
     const request = { ...typeOf(context), headers };
-    const stored = await withBody(context, (body) =>
-      experiments.traces.ingestSpans(caller, request, body, upload_limit_bytes),
+    const stored = await withBody(context, (body, deadline_ms) =>
+      experiments.traces.ingestSpans(caller, request, body, { max_bytes: upload_limit_bytes, deadline_ms }),
     );
     const { status, body } = stored.value();
     const type = request.content_type.includes("json") ? "application/json" : "application/x-protobuf";
@@ -158,17 +163,7 @@ function runIdOf(context: Context<Env>): string {
   ]);
 }
 
-/** The body in one buffer, which moves to the worker thread. */
-async function readBody({ req }: Context<Env>, count: (bytes: number) => void): Promise<Uint8Array> {
-  if (req.raw.bodyUsed) {
-    const cached = new Uint8Array(await req.arrayBuffer());
-    count(cached.byteLength);
-    return cached;
-  }
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of req.raw.body ?? []) {
-    count(chunk.byteLength);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+/** A body that {@link shared} has read. */
+async function* cachedBody({ req }: Context<Env>): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(await req.arrayBuffer());
 }

@@ -1,10 +1,10 @@
 import { ApiError } from "../../platform/errors.ts";
 import { type App, jsonText } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { experimentRoutes } from "../contract/routes.ts";
+import { uploadRoutes } from "../contract/upload.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 
-export const UPLOAD_PATH = experimentRoutes.uploads.uploadExperiment.path;
+export const UPLOAD_PATH = uploadRoutes.uploadExperiment.path;
 
 /** Each piece costs two messages between threads. */
 const PIECE_BYTES = 256 * 1024;

@@ -14,7 +14,7 @@ export function constant<V>(value: V): Field<unknown, V> {
   return { value: () => value, json: () => json, constant: json };
 }
 
-/** A text without characters that JSON escapes: an id or a time. */
+/** A field whose text needs no escapes in JSON: an id or a time. */
 export const raw = <Row, V extends string | null>(value: (row: Row) => V): Field<Row, V> => ({
   value,
   json(row) {

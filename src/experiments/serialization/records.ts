@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds, isoOfMilliseconds } from "../../platform/lib/times.ts";
-import type { Dataset } from "../contract/datasets.ts";
-import type { Example } from "../contract/examples.ts";
-import type { Feedback } from "../contract/feedback.ts";
+import type { Dataset } from "../contract/datasets/datasets.ts";
+import type { Example } from "../contract/datasets/examples.ts";
+import type { Feedback } from "../contract/feedback/feedback.ts";
 import type { Session } from "../contract/sessions.ts";
 import type { ExperimentStats } from "../sessions/stats.ts";
 import type { DatasetWithCounts } from "../storage/datasets.ts";
-import type { VersionedExample } from "../storage/examples.ts";
+import { BASE_SPLIT, type VersionedExample } from "../storage/examples.ts";
 import type { FullFeedback } from "../storage/feedback.ts";
 import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
 import { constant, type Field, json, RecordSerializer, raw, storedJson } from "./record-serializer.ts";
@@ -44,7 +44,11 @@ export function toDataset(row: DatasetRow & Partial<DatasetWithCounts>): Dataset
 export interface ExampleOfDataset {
   example: VersionedExample;
   dataset_id: string;
+  attachment_urls?: Example["attachment_urls"];
 }
+
+/** Each response has the splits in the metadata. */
+const IN_BASE = `"dataset_split":["${BASE_SPLIT}"]`;
 
 export const EXAMPLE_SERIALIZER = new RecordSerializer<ExampleOfDataset, Example>({
   id: raw(({ example }) => example.example_id),
@@ -55,23 +59,41 @@ export const EXAMPLE_SERIALIZER = new RecordSerializer<ExampleOfDataset, Example
   metadata: {
     value: exampleMetadata,
     json: (row) =>
-      row.example.splits === "[]" ? (row.example.metadata ?? "null") : JSON.stringify(exampleMetadata(row)),
+      row.example.splits === "[]" && (row.example.metadata ?? "{}") === "{}"
+        ? `{${IN_BASE}}`
+        : JSON.stringify(exampleMetadata(row)),
   },
   source_run_id: raw(({ example }) => example.source_run_id),
-  attachment_urls: constant(null),
+  attachment_urls: {
+    value: ({ attachment_urls }) => attachment_urls ?? null,
+    json: ({ attachment_urls }) => (attachment_urls ? JSON.stringify(attachment_urls) : "null"),
+  },
   created_at: raw(({ example }) => isoOfMilliseconds(example.created_at)),
   modified_at: raw(({ example }) => isoOfMilliseconds(example.version_at)),
 });
 
-/** The metadata, which includes the splits in a response. */
-function exampleMetadata({ example }: ExampleOfDataset): JsonObject | null {
+function exampleMetadata({ example }: ExampleOfDataset): JsonObject {
   const splits = JSON.parse(example.splits) as string[];
-  const metadata = parseJson(example.metadata);
-  return splits.length > 0 ? { ...metadata, dataset_split: splits } : metadata;
+  return { ...parseJson(example.metadata), dataset_split: splits.length > 0 ? splits : [BASE_SPLIT] };
 }
 
-export const toExample = (example: VersionedExample, dataset_id: string): Example =>
-  EXAMPLE_SERIALIZER.toObject({ example, dataset_id });
+export const toExample = (
+  example: VersionedExample,
+  dataset_id: string,
+  attachment_urls: Example["attachment_urls"] = null,
+): Example => EXAMPLE_SERIALIZER.toObject({ example, dataset_id, attachment_urls });
+
+/** The addresses of attachments, by `attachment.{name}`. `base_url` is the address of this API as the client sees it. */
+export const toAttachmentUrls = (
+  base_url: string,
+  attachments: readonly { name: string; mime_type: string; token: string }[],
+): NonNullable<Example["attachment_urls"]> =>
+  Object.fromEntries(
+    attachments.map(({ name, mime_type, token }) => [
+      `attachment.${name}`,
+      { presigned_url: `${base_url}/public/attachments/${token}`, mime_type },
+    ]),
+  );
 
 const NO_COSTS = { total_cost: null, prompt_cost: null, completion_cost: null } as const;
 

@@ -1,28 +1,35 @@
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import type { ExperimentRun } from "../contract/runs.ts";
-import type { RunV2 } from "../contract/v2.ts";
+import type { RunV2 } from "../contract/v2/runs.ts";
 import { feedbackStats, secondsOf } from "../sessions/stats.ts";
 import type { FeedbackStatsInput } from "../storage/feedback.ts";
-import type { FullTraceRun } from "../storage/trace-search.ts";
+import type { TraceRunRow } from "../storage/traces/trace-schema.ts";
+import type { FullTraceRun } from "../storage/traces/trace-search.ts";
 import { NO_USAGE, parseJson } from "./records.ts";
+import { appPath, ERROR_PREVIEW_CHARS, type FieldsV2, shareUrl } from "./run-records.ts";
 
-/** What is read for a single run only. */
+/** Data that is read only when a single run is requested. */
 export interface RunRelatives {
-  /** All runs below, in the order of the tree. */
+  /** All runs below the run, in the order of the tree. */
   below: { run_id: string; parent_run_id: string | null }[];
   /** Attachments by `attachment.{name}`. */
   attachments: JsonObject;
 }
 
-const timeOf = (us: number | null): string | null => (us === null ? null : isoOfMicroseconds(us));
+export const timeOf = (us: number | null): string | null => (us === null ? null : isoOfMicroseconds(us));
 
-/** The ids of the runs above, from the root to the parent. */
+export const statusOf = ({ error, end_us }: Pick<TraceRunRow, "error" | "end_us">): ExperimentRun["status"] =>
+  error !== null ? "error" : end_us === null ? "pending" : "success";
+
+/** The ids of the runs above a run, from the root to the parent. */
 const idsAbove = ({ dotted_order }: FullTraceRun): string[] =>
   dotted_order
     .split(".")
     .slice(0, -1)
     .map((segment) => segment.slice(-36));
+
+const errorOf = (run: FullTraceRun): string | null => run.full_error ?? run.error;
 
 const extraOf = (run: FullTraceRun): JsonObject => ({
   ...parseJson(run.extra ?? null),
@@ -40,16 +47,16 @@ export function toTracedRun(
   feedback: readonly FeedbackStatsInput[],
   relatives?: RunRelatives,
 ): ExperimentRun {
-  const status = run.error !== null ? "error" : run.end_us === null ? "pending" : "success";
   return {
     id: run.run_id,
     name: run.name ?? "",
     run_type: run.run_type,
-    status,
+    status: statusOf(run),
     start_time: isoOfMicroseconds(run.start_us),
     end_time: timeOf(run.end_us),
-    error: run.full_error ?? run.error,
-    inputs: parseJson(run.inputs ?? null),
+    error: errorOf(run),
+    // The Python client cannot read a run without inputs.
+    inputs: run.inputs === undefined ? null : (parseJson(run.inputs) ?? {}),
     inputs_preview: run.inputs_preview,
     outputs: parseJson(run.outputs ?? null),
     outputs_preview: run.outputs_preview,
@@ -78,64 +85,59 @@ export function toTracedRun(
     ...detailsOf(run),
     first_token_time: timeOf(run.tree_first_token_us),
     s3_urls: relatives && Object.keys(relatives.attachments).length > 0 ? relatives.attachments : null,
-    app_path: `/o/${run.tenant_id}/projects/p/${run.experiment_id}/r/${run.run_id}`,
+    app_path: appPath(run),
     in_dataset: run.example_id !== null,
-    share_token: null,
+    share_token: run.share_token,
     trace_tier: run.trace_tier,
     thread_id: run.thread_id,
   };
 }
 
-const ERROR_PREVIEW_CHARS = 200;
-
-/** A traced run in version 2 of the API, with all fields. */
-export function toTracedRunV2(run: FullTraceRun, feedback: readonly FeedbackStatsInput[]): RunV2 {
-  const v1 = toTracedRun(run, feedback);
-  const tokens = {
-    total_tokens: run.tree_total_tokens,
-    prompt_tokens: run.tree_prompt_tokens,
-    completion_tokens: run.tree_completion_tokens,
-  };
-  return {
-    id: v1.id,
-    name: v1.name,
-    run_type: v1.run_type.toUpperCase(),
-    status: v1.status.toUpperCase() as RunV2["status"],
-    start_time: v1.start_time,
-    end_time: v1.end_time,
-    latency_seconds: run.end_us === null ? null : secondsOf(run),
-    first_token_time: v1.first_token_time,
-    error: v1.error,
-    error_preview: v1.error?.slice(0, ERROR_PREVIEW_CHARS).toWellFormed() ?? null,
-    extra: v1.extra,
-    metadata: (v1.extra as { metadata: JsonObject }).metadata,
-    events: v1.events ?? [],
-    inputs: v1.inputs ?? {},
-    inputs_preview: v1.inputs_preview,
-    outputs: v1.outputs,
-    outputs_preview: v1.outputs_preview,
-    manifest: v1.serialized,
-    parent_run_ids: v1.parent_run_ids,
-    project_id: v1.session_id,
-    trace_id: v1.trace_id,
-    thread_id: v1.thread_id,
-    dotted_order: v1.dotted_order,
-    is_root: run.is_root === 1,
-    reference_example_id: v1.reference_example_id,
-    reference_dataset_id: v1.reference_dataset_id,
-    ...tokens,
-    total_cost: v1.total_cost,
-    prompt_cost: v1.prompt_cost,
-    completion_cost: v1.completion_cost,
-    ...detailsOf(run),
-    price_model_id: null,
-    tags: v1.tags ?? [],
-    app_path: v1.app_path,
-    attachments: {},
-    thread_evaluation_time: null,
-    is_in_dataset: v1.in_dataset,
-    last_queued_at: null,
-    share_url: null,
-    feedback_stats: v1.feedback_stats ?? {},
-  };
-}
+/** A traced run in version 2 of the API. */
+export const TRACED_RUN_V2: FieldsV2<FullTraceRun> = {
+  id: ({ run }) => run.run_id,
+  name: ({ run }) => run.name ?? "",
+  run_type: ({ run }) => run.run_type.toUpperCase(),
+  status: ({ run }) => statusOf(run).toUpperCase() as RunV2["status"],
+  start_time: ({ run }) => isoOfMicroseconds(run.start_us),
+  end_time: ({ run }) => timeOf(run.end_us),
+  latency_seconds: ({ run }) => (run.end_us === null ? null : secondsOf(run)),
+  first_token_time: ({ run }) => timeOf(run.tree_first_token_us),
+  error: ({ run }) => errorOf(run),
+  error_preview: ({ run }) => errorOf(run)?.slice(0, ERROR_PREVIEW_CHARS).toWellFormed() ?? null,
+  extra: ({ run }) => extraOf(run),
+  metadata: ({ run }) => parseJson(run.metadata) ?? {},
+  events: ({ run }) => parseJson(run.events ?? null) ?? [],
+  inputs: ({ run }) => parseJson(run.inputs ?? null) ?? {},
+  inputs_preview: ({ run }) => run.inputs_preview,
+  outputs: ({ run }) => parseJson(run.outputs ?? null),
+  outputs_preview: ({ run }) => run.outputs_preview,
+  manifest: ({ run }) => parseJson(run.serialized ?? null),
+  parent_run_ids: ({ run }) => idsAbove(run),
+  project_id: ({ run }) => run.experiment_id,
+  trace_id: ({ run }) => run.trace_id,
+  thread_id: ({ run }) => run.thread_id,
+  dotted_order: ({ run }) => run.dotted_order,
+  is_root: ({ run }) => run.is_root === 1,
+  reference_example_id: ({ run }) => run.reference_example_id,
+  reference_dataset_id: ({ run }) => run.dataset_id,
+  total_tokens: ({ run }) => run.tree_total_tokens,
+  prompt_tokens: ({ run }) => run.tree_prompt_tokens,
+  completion_tokens: ({ run }) => run.tree_completion_tokens,
+  total_cost: ({ run }) => run.tree_total_cost,
+  prompt_cost: ({ run }) => run.tree_prompt_cost,
+  completion_cost: ({ run }) => run.tree_completion_cost,
+  prompt_token_details: ({ run }) => detailsOf(run).prompt_token_details,
+  completion_token_details: ({ run }) => detailsOf(run).completion_token_details,
+  prompt_cost_details: ({ run }) => detailsOf(run).prompt_cost_details,
+  completion_cost_details: ({ run }) => detailsOf(run).completion_cost_details,
+  price_model_id: () => null,
+  tags: ({ run }) => parseJson(run.tags) ?? [],
+  app_path: ({ run }) => appPath(run),
+  attachments: () => ({}),
+  thread_evaluation_time: () => null,
+  is_in_dataset: ({ run }) => run.example_id !== null,
+  last_queued_at: () => null,
+  share_url: ({ run, base_url }) => shareUrl(base_url, run.share_token),
+  feedback_stats: ({ feedback }) => feedbackStats(feedback),
+};

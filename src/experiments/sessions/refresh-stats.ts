@@ -10,7 +10,8 @@ import {
 import { type FeedbackStatsInput, feedbackStatsInputs } from "../storage/feedback.ts";
 import { runOutcomes } from "../storage/runs.ts";
 import { deleteScoreVectors, deleteVector, putVector } from "../storage/score-vectors.ts";
-import { rootOutcomes } from "../storage/traces.ts";
+import { sumOutcomes } from "../storage/traces/outcome-sums.ts";
+import { rootOutcomes } from "../storage/traces/traces.ts";
 import {
   computeRunStats,
   type ExperimentStats,
@@ -24,10 +25,13 @@ import {
 /** Stores the statistics and vectors of an experiment. The caller holds the lock of the experiment. */
 export async function refreshStats(tx: Tx, experiment_no: number): Promise<void> {
   const rows = await runOutcomes(tx, experiment_no);
-  // A traced row repeats the root of its trace, which also has tokens and costs.
-  const runs = [...rows.filter(({ is_traced }) => is_traced === 0), ...(await rootOutcomes(tx, experiment_no))];
+  // Traced rows are replaced by the roots that they repeat, because roots also have tokens and costs.
+  const uploaded = rows.filter(({ is_traced }) => is_traced === 0);
+  const roots = await sumOutcomes(tx, rootOutcomes(tx, experiment_no));
   const feedback = await feedbackStatsInputs(tx, experiment_no);
-  const latencies = rows.map((run) => ({ ...run, value: secondsOf(run) }));
+  // A pending run has no latency. The vector of errors shows which examples have runs, pending ones included.
+  const timed = rows.filter(({ end_us }) => end_us !== null);
+  const latencies = timed.map((run) => ({ ...run, value: secondsOf(run) }));
   const errors = rows.map((run) => ({ ...run, value: run.error === null ? 0 : 1 }));
   await putVector(tx, experiment_no, { kind: "latency", key: "" }, meanVector(latencies));
   await putVector(tx, experiment_no, { kind: "error", key: "" }, meanVector(errors));
@@ -38,7 +42,7 @@ export async function refreshStats(tx: Tx, experiment_no: number): Promise<void>
   }
   const { ofRuns, ofSession } = byTarget(feedback);
   const stats: ExperimentStats = {
-    ...computeRunStats(runs),
+    ...computeRunStats(uploaded, roots),
     feedback_stats: feedbackStats(ofRuns),
     session_feedback_stats: feedbackStats(ofSession),
   };
@@ -46,8 +50,8 @@ export async function refreshStats(tx: Tx, experiment_no: number): Promise<void>
 }
 
 /**
- * Computes outdated statistics. Operations that show statistics or compare experiments call it first: `evaluate()` sends each run and
- * each score in a request of its own, and only the next read needs the result.
+ * Computes outdated statistics. Operations that show statistics or compare experiments call it first: `evaluate()` sends each run and each
+ * score in a separate request, and only the next read needs the result.
  *
  * @param filter the sessions that are shown
  */

@@ -2,21 +2,26 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { RunStatsQuery } from "../contract/runs.ts";
-import type { RunQueryV2 } from "../contract/v2.ts";
+import type { RunQueryV2 } from "../contract/v2/runs.ts";
 import { readFilters } from "../filter/parse.ts";
 import { getDataset, getExperiment } from "../lookups.ts";
 import { experimentsById, experimentsOfDataset } from "../storage/experiments.ts";
 import type { RunSearch } from "../storage/runs.ts";
-import type { TraceSearch } from "../storage/trace-search.ts";
+import type { TraceSearch } from "../storage/traces/trace-search.ts";
 
 /** A search of uploaded and traced runs. */
 export interface AnyRunSearch {
   /** Undefined when no uploaded run can match. */
   uploaded: RunSearch | undefined;
-  traced: TraceSearch;
+  /** Undefined when no traced run can match. */
+  traced: TraceSearch | undefined;
 }
 
-export async function toSearch(read: Tx, { tenant_id }: Caller, body: RunStatsQuery): Promise<AnyRunSearch> {
+export async function toSearch(
+  read: Tx,
+  { tenant_id }: Pick<Caller, "tenant_id">,
+  body: RunStatsQuery,
+): Promise<AnyRunSearch> {
   const experiments = body.session && (await experimentsById(read, tenant_id, body.session));
   const search = {
     experiment_no: experiments?.map(({ experiment_no }) => experiment_no),
@@ -31,8 +36,10 @@ export async function toSearch(read: Tx, { tenant_id }: Caller, body: RunStatsQu
   return inBoth(search, { ...body, is_root: body.is_root ?? (body.execution_order === 1 ? true : undefined) });
 }
 
+type SearchV2 = Partial<Omit<RunQueryV2, "cursor" | "page_size" | "selects" | "sort_order">>;
+
 /** {@link toSearch} for version 2. */
-export async function toSearchV2(read: Tx, caller: Caller, body: RunQueryV2): Promise<AnyRunSearch> {
+export async function toSearchV2(read: Tx, caller: Caller, body: SearchV2): Promise<AnyRunSearch> {
   const { project_ids, reference_dataset_id } = body;
   if ((project_ids === undefined) === (reference_dataset_id === undefined))
     throw new ApiError("invalid_request", { reason: "Set exactly one of project_ids and reference_dataset_id." });

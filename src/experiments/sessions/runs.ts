@@ -3,94 +3,103 @@ import type { Database, Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "../contract/runs.ts";
-import type { RunQueryV2, RunV2 } from "../contract/v2.ts";
+import type { RunQueryV2, RunV2 } from "../contract/v2/runs.ts";
 import { selectFields } from "../serialization/records.ts";
-import { selectV2Fields, toRun, toRunV2 } from "../serialization/run-records.ts";
-import { toTracedRun, toTracedRunV2 } from "../serialization/trace-records.ts";
+import { type NameV2, runV2, selectedNames, toRun, UPLOADED_RUN_V2 } from "../serialization/run-records.ts";
+import { TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
 import { percentile } from "../statistics/describe.ts";
 import { type FeedbackStatsInput, feedbackAt, feedbackOfRuns } from "../storage/feedback.ts";
 import { type FullRun, findRun, type RunCursor, searchRunKeys, searchRuns } from "../storage/runs.ts";
+import { sumOutcomes } from "../storage/traces/outcome-sums.ts";
 import {
   attachmentsOf,
   type FullTraceRun,
+  feedbackOfMatching,
   findTraceRun,
+  outcomesOf,
   runsBelow,
-  searchTraceOutcomes,
   searchTraceRuns,
   type TraceOutcome,
-} from "../storage/trace-search.ts";
-import { type AttachmentInfo, findAttachment, readAttachment } from "../storage/traces.ts";
+} from "../storage/traces/trace-search.ts";
+import {
+  type AttachmentInfo,
+  findAttachment,
+  MAX_ERROR_CHARS,
+  payloadsOf,
+  readAttachment,
+} from "../storage/traces/traces.ts";
+import { readCursor, writeCursor } from "./run-cursor.ts";
 import { type AnyRunSearch, toSearch, toSearchV2 } from "./run-search.ts";
 import { computeRunStats, feedbackStats, type RunOutcome } from "./stats.ts";
 
-/** The official clients expect at most 100 runs in a page of version 1. */
+/** The official clients expect at most 100 runs per page in version 1 of the API. */
 const MAX_PAGE_SIZE = 100;
 
 /** The Python client cannot read a run without them, whatever its caller selects. */
 const ALWAYS_SELECTED = ["id", "name", "run_type", "start_time", "trace_id"];
 
-/** The fields of version 2 that are not in the row of a run. They are most of its data. */
-const PAYLOADS = new Set(["INPUTS", "OUTPUTS", "EVENTS", "EXTRA", "MANIFEST", "ERROR"]);
+/** Fields that are not in the row of a run, in capitals. They are most of its data. */
+const PAYLOADS = new Set(["INPUTS", "OUTPUTS", "EVENTS", "EXTRA", "MANIFEST", "SERIALIZED"]);
+
+type Workspace = Pick<Caller, "tenant_id">;
 
 /** Runs of traces, and runs that were uploaded as the rows of an experiment. */
 export const runOperations = ({ read }: Database) => ({
   async query(caller: Caller, body: RunQuery) {
-    const fields = body.select;
-    const limit = Math.min(body.limit, MAX_PAGE_SIZE);
-    const page = { descending: body.order === "desc", cursor: body.cursor, limit, payloads: true };
-    const { items, next } = await readPage(read, caller, await toSearch(read, caller, body), page);
-    const all = items.map((found) =>
-      found.kind === "uploaded" ? toRun(found.run, found.feedback) : toTracedRun(found.run, found.feedback),
-    );
-    const selected = new Set([...(fields ?? []), ...ALWAYS_SELECTED]);
-    const runs = fields ? all.map((run) => selectFields(run, (name) => selected.has(name))) : all;
-    return { runs, cursors: { next, prev: null }, search_cursors: null, parsed_query: body.filter ?? null };
+    return queryPage(read, caller, await toSearch(read, caller, body), body);
   },
 
   /** @param base_url the address of this API as the client sees it, for the links to attachments */
   async read(caller: Caller, run_id: string, base_url: string): Promise<ExperimentRun> {
     const found = await findWithFeedback(read, caller, run_id);
-    if (found.kind === "uploaded") return toRun(found.run, found.feedback);
-    const attachments = (await attachmentsOf(read, found.run.run_no)).map(({ name, mime_type, token }) => [
-      `attachment.${name}`,
-      { presigned_url: `${base_url}/public/attachments/${token}`, mime_type },
-    ]);
-    const relatives = { below: await runsBelow(read, found.run), attachments: Object.fromEntries(attachments) };
-    return toTracedRun(found.run, found.feedback, relatives);
+    return fullRun(read, found, ({ token }) => `${base_url}/public/attachments/${token}`);
   },
 
   async stats(caller: Caller, body: RunStatsQuery): Promise<RunStats> {
     const { uploaded, traced } = await toSearch(read, caller, body);
     const rows = uploaded ? await searchRunKeys(read, caller.tenant_id, uploaded) : [];
-    const runs = await searchTraceOutcomes(read, caller.tenant_id, traced);
-    const ids = runs.map(({ run_id }) => run_id);
-    const feedback = [...(await feedbackOn(read, rows)), ...(await feedbackOfRuns(read, caller.tenant_id, ids))];
-    const { last_run_start_us, ...stats } = computeRunStats([...rows, ...countedOnce(runs)]);
+    const outcomes = traced && outcomesOf(read, caller.tenant_id, traced);
+    // No root is inside another: the database adds them up.
+    const runs = !outcomes || traced.is_root === true ? [] : ((await read.all(outcomes)) as TraceOutcome[]);
+    const roots =
+      outcomes && traced.is_root === true ? await sumOutcomes(read, outcomes, { with_tokens: true }) : undefined;
+    const tokens = roots?.tokens ?? Float64Array.from(runs.flatMap(({ tree_total_tokens }) => tree_total_tokens ?? []));
+    const feedback = await feedbackOn(read, rows);
+    if (traced) feedback.push(...((await feedbackOfMatching(read, caller.tenant_id, traced)) as typeof feedback));
+    const { last_run_start_us, ...stats } = computeRunStats([...rows, ...countedOnce(runs)], roots);
     return {
       ...stats,
-      median_tokens: medianOf(runs.flatMap(({ tree_total_tokens }) => tree_total_tokens ?? [])),
+      median_tokens: percentile(tokens.sort(), 50),
       last_run_start_time: last_run_start_us === null ? null : isoOfMicroseconds(last_run_start_us),
       feedback_stats: feedbackStats(feedback),
       run_facets: [],
     };
   },
 
-  async queryV2(caller: Caller, body: RunQueryV2) {
+  /** @param base_url the address of the server, for the links to shared runs */
+  async queryV2(caller: Caller, body: RunQueryV2, base_url: string) {
     const { sort_order, cursor, page_size, selects } = body;
     const payloads = (selects ?? []).some((field) => PAYLOADS.has(field));
-    const page = { descending: sort_order === "DESC", cursor, limit: page_size, payloads };
+    const feedback = (selects ?? []).includes("FEEDBACK_STATS");
+    const page = { descending: sort_order === "DESC", cursor, limit: page_size, payloads, feedback };
     const { items, next } = await readPage(read, caller, await toSearchV2(read, caller, body), page);
+    const names = selectedNames(selects);
     return {
-      items: items.map((found) => selectV2Fields(toAnyRunV2(found), selects)),
+      items: items.map((found) => toAnyRunV2(found, base_url, names)),
       has_more: next !== null,
       ...(next !== null && { next_cursor: next }),
     };
   },
 
-  async readV2(caller: Caller, run_id: string, project_id: string, selects?: string[]): Promise<Partial<RunV2>> {
+  async readV2(
+    caller: Caller,
+    run_id: string,
+    { project_id, selects }: { project_id: string; selects?: string[] | undefined },
+    base_url: string,
+  ): Promise<Partial<RunV2>> {
     const found = await findWithFeedback(read, caller, run_id);
     if (found.run.experiment_id !== project_id) throw new ApiError("run_not_found");
-    return selectV2Fields(toAnyRunV2(found), selects);
+    return toAnyRunV2(found, base_url, selectedNames(selects));
   },
 
   /**
@@ -107,11 +116,11 @@ export const runOperations = ({ read }: Database) => ({
   readAttachment: ({ run_no, name }: AttachmentInfo): Promise<Uint8Array> => readAttachment(read, run_no, name),
 });
 
-type FoundRun =
+export type FoundRun =
   | { kind: "uploaded"; run: FullRun; feedback: FeedbackStatsInput[] }
   | { kind: "traced"; run: FullTraceRun; feedback: FeedbackStatsInput[] };
 
-async function findWithFeedback(read: Tx, { tenant_id }: Caller, run_id: string): Promise<FoundRun> {
+export async function findWithFeedback(read: Tx, { tenant_id }: Workspace, run_id: string): Promise<FoundRun> {
   const traced = await findTraceRun(read, tenant_id, run_id);
   if (traced) return { kind: "traced", run: traced, feedback: await feedbackOfRuns(read, tenant_id, [run_id]) };
   const run = await findRun(read, tenant_id, run_id);
@@ -119,26 +128,47 @@ async function findWithFeedback(read: Tx, { tenant_id }: Caller, run_id: string)
   return { kind: "uploaded", run, feedback: await feedbackOn(read, [run]) };
 }
 
+interface PageOptions {
+  descending: boolean;
+  cursor: string | undefined;
+  limit: number;
+  payloads: boolean;
+  /** Whether to read the feedback. Default: true. */
+  feedback?: boolean;
+}
+
 /** A page of both kinds of runs, merged by start and id. */
-async function readPage(
+export async function readPage(
   read: Tx,
-  { tenant_id }: Caller,
+  { tenant_id }: Workspace,
   { uploaded, traced }: AnyRunSearch,
-  { cursor, limit, ...options }: { descending: boolean; cursor: string | undefined; limit: number; payloads: boolean },
+  { cursor, limit, feedback = true, ...options }: PageOptions,
 ): Promise<{ items: FoundRun[]; next: string | null }> {
   const page = { ...options, after: cursor === undefined ? undefined : readCursor(cursor), limit: limit + 1 };
   const rows = uploaded ? await searchRuns(read, tenant_id, uploaded, page) : [];
-  const runs = await searchTraceRuns(read, tenant_id, traced, page);
+  const runs = traced ? await searchTraceRuns(read, tenant_id, traced, page) : [];
+  if (!page.payloads) await readFullErrors(read, runs);
   const found = inOrder([...rows, ...runs], options.descending).slice(0, limit);
-  const ofRows = Map.groupBy(await feedbackOn(read, rows), runKeyText);
-  const ids = runs.map(({ run_id }) => run_id);
+  const ofRows = Map.groupBy(feedback ? await feedbackOn(read, rows) : [], runKeyText);
+  const ids = feedback ? runs.map(({ run_id }) => run_id) : [];
   const ofRuns = Map.groupBy(await feedbackOfRuns(read, tenant_id, ids), ({ run_id }) => run_id);
   const items = found.map((run): FoundRun => {
     if ("run_no" in run) return { kind: "traced", run, feedback: ofRuns.get(run.run_id) ?? [] };
     return { kind: "uploaded", run, feedback: ofRows.get(runKeyText(run)) ?? [] };
   });
   const last = rows.length + runs.length > limit ? found.at(-1) : undefined;
-  return { items, next: last ? cursorOf(last) : null };
+  return { items, next: last ? writeCursor(last) : null };
+}
+
+/** The payloads have the whole of errors that are cut in the row. */
+async function readFullErrors(read: Tx, runs: FullTraceRun[]): Promise<void> {
+  const cut = runs.filter(({ error }) => error !== null && error.length >= MAX_ERROR_CHARS);
+  const payloads = await payloadsOf(
+    read,
+    cut.map(({ run_no }) => run_no),
+  );
+  const errors = new Map(payloads.map(({ run_no, error }) => [run_no, error]));
+  for (const run of cut) run.full_error = errors.get(run.run_no) ?? null;
 }
 
 function inOrder<Run extends RunCursor>(runs: Run[], descending: boolean): Run[] {
@@ -146,10 +176,50 @@ function inOrder<Run extends RunCursor>(runs: Run[], descending: boolean): Run[]
   return runs.sort((a, b) => sign * (a.start_us - b.start_us || (a.run_id < b.run_id ? -1 : 1)));
 }
 
-const toAnyRunV2 = (found: FoundRun): RunV2 =>
-  found.kind === "uploaded" ? toRunV2(found.run, found.feedback) : toTracedRunV2(found.run, found.feedback);
+export const toAnyRun = (found: FoundRun): ExperimentRun =>
+  found.kind === "uploaded" ? toRun(found.run, found.feedback) : toTracedRun(found.run, found.feedback);
 
-/** The tokens and costs of a run include those below it: a run counts without them if a run above it is counted. */
+export const toAnyRunV2 = (found: FoundRun, base_url: string, names: readonly NameV2[]): Partial<RunV2> =>
+  found.kind === "uploaded"
+    ? runV2(UPLOADED_RUN_V2, { ...found, base_url }, names)
+    : runV2(TRACED_RUN_V2, { ...found, base_url }, names);
+
+/** A run with the ids of all runs below it, and with links to its attachments. */
+export async function fullRun(
+  read: Tx,
+  found: FoundRun,
+  urlOf: (attachment: { name: string; token: string }) => string,
+): Promise<ExperimentRun> {
+  if (found.kind === "uploaded") return toRun(found.run, found.feedback);
+  const attachments = (await attachmentsOf(read, [found.run.run_no])).map((attachment) => [
+    `attachment.${attachment.name}`,
+    { presigned_url: urlOf(attachment), mime_type: attachment.mime_type },
+  ]);
+  const relatives = { below: await runsBelow(read, found.run), attachments: Object.fromEntries(attachments) };
+  return toTracedRun(found.run, found.feedback, relatives);
+}
+
+/** @param adapt changes each run before the fields are selected */
+export async function queryPage(
+  read: Tx,
+  workspace: Workspace,
+  search: AnyRunSearch,
+  body: RunQuery,
+  adapt: (run: ExperimentRun) => ExperimentRun = (run) => run,
+) {
+  const fields = body.select;
+  const limit = Math.min(body.limit, MAX_PAGE_SIZE);
+  const payloads = !fields || fields.some((field) => PAYLOADS.has(field.toUpperCase()));
+  const feedback = !fields || fields.includes("feedback_stats");
+  const page = { descending: body.order === "desc", cursor: body.cursor, limit, payloads, feedback };
+  const { items, next } = await readPage(read, workspace, search, page);
+  const all = items.map((found) => adapt(toAnyRun(found)));
+  const selected = new Set([...(fields ?? []), ...ALWAYS_SELECTED]);
+  const runs = fields ? all.map((run) => selectFields(run, (name) => selected.has(name))) : all;
+  return { runs, cursors: { next, prev: null }, search_cursors: null, parsed_query: body.filter ?? null };
+}
+
+/** The tokens and costs of a run include those of the runs below it. Therefore, a run below another counted run counts without them. */
 function countedOnce(runs: TraceOutcome[]): RunOutcome[] {
   const ids = new Set(runs.map(({ run_id }) => run_id));
   return runs.map((run) => {
@@ -159,8 +229,6 @@ function countedOnce(runs: TraceOutcome[]): RunOutcome[] {
     return { start_us, end_us, error, tree_first_token_us };
   });
 }
-
-const medianOf = (values: number[]): number | null => percentile(Float64Array.from(values).sort(), 50);
 
 type FeedbackRunKey = { experiment_no: number; example_index: number | null; repetition: number | null };
 
@@ -173,17 +241,4 @@ async function feedbackOn(tx: Tx, runs: readonly FeedbackRunKey[]): Promise<(Fee
   const example_indexes = [...new Set(runs.map(({ example_index }) => example_index as number))];
   if (example_indexes.length === 0) return [];
   return (await feedbackAt(tx, experiments, example_indexes)).filter((feedback) => keys.has(runKeyText(feedback)));
-}
-
-const cursorOf = ({ start_us, run_id }: RunCursor): string =>
-  Buffer.from(JSON.stringify([start_us, run_id])).toString("base64url");
-
-function readCursor(cursor: string): RunCursor {
-  try {
-    const [start_us, run_id] = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    if (Number.isSafeInteger(start_us) && typeof run_id === "string") return { start_us, run_id };
-  } catch {
-    // The error below reports it.
-  }
-  throw new ApiError("bad_cursor");
 }

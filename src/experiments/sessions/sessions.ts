@@ -40,6 +40,7 @@ export const sessionOperations = (database: Database) => ({
 
   async create(caller: Caller, body: SessionCreate, upsert: boolean): Promise<Session> {
     return database.write(async (tx) => {
+      refuseExpiry(body, body.reference_dataset_id !== undefined);
       const name = body.name ?? `experiment-${newId()}`;
       const existing = await findExperimentByName(tx, caller.tenant_id, name);
       if (existing && !upsert) throw new ApiError("session_exists");
@@ -65,6 +66,7 @@ export const sessionOperations = (database: Database) => ({
   async update(caller: Caller, session_id: string, body: SessionUpdate): Promise<Session> {
     return writeUnique(database, async (tx) => {
       const before = await getExperiment(tx, caller, session_id);
+      refuseExpiry(body, before.dataset_no !== null);
       const taken = body.name === undefined ? undefined : await findExperimentByName(tx, caller.tenant_id, body.name);
       if (taken && taken.experiment_no !== before.experiment_no) throw new ApiError("session_exists");
       const extra =
@@ -89,6 +91,10 @@ export const sessionOperations = (database: Database) => ({
     });
   },
 });
+
+function refuseExpiry({ trace_tier }: SessionUpdate, is_experiment: boolean): void {
+  if (is_experiment && trace_tier === "shortlived") throw new ApiError("experiment_expires");
+}
 
 /** Undefined without a filter on datasets, null for experiments without a dataset. */
 async function datasetNumbers(

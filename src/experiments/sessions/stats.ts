@@ -2,7 +2,8 @@ import type { RunStats } from "../contract/runs.ts";
 import type { FeedbackStats, KeyStats } from "../contract/sessions.ts";
 import { describe, percentile } from "../statistics/describe.ts";
 import type { FeedbackStatsInput } from "../storage/feedback.ts";
-import type { TreeUsage } from "../storage/schema.ts";
+import { type OutcomeSums, USAGE_COLUMNS, type UsageSums } from "../storage/traces/outcome-sums.ts";
+import type { TreeUsage } from "../storage/traces/trace-schema.ts";
 
 /**
  * The statistics in the row of an experiment. Percentiles use linear interpolation. Without runs, the numbers are null; uploads have no
@@ -24,20 +25,22 @@ export interface RunOutcome extends Partial<TreeUsage> {
   error: string | null;
 }
 
-export function computeRunStats(runs: readonly RunOutcome[]): RunStatistics {
-  const ended = runs.filter(({ end_us, error }) => end_us !== null || error !== null);
-  const timed = runs.filter(({ end_us }) => end_us !== null);
-  const latencies = Float64Array.from(timed, secondsOf).sort();
-  const streamed = ended.filter(({ tree_first_token_us }) => typeof tree_first_token_us === "number");
-  const first_tokens = Float64Array.from(streamed, firstTokenSeconds).sort();
-  const sum = (column: keyof TreeUsage): number | null => sumOf(runs, column);
+/** @param more runs that are added up already */
+export function computeRunStats(runs: readonly RunOutcome[], more?: OutcomeSums): RunStatistics {
+  const all = more ? [sumsOf(runs), more] : [sumsOf(runs)];
+  const count = (of: (sums: OutcomeSums) => number) => all.reduce((total, sums) => total + of(sums), 0);
+  const latencies = secondsIn(all.map(({ latencies_us }) => latencies_us));
+  const first_tokens = secondsIn(all.map(({ first_tokens_us }) => first_tokens_us));
+  const ended = count((sums) => sums.ended);
+  const starts = all.flatMap(({ last_run_start_us }) => last_run_start_us ?? []);
+  const sum = (column: keyof UsageSums): number | null => sumOf(all.map(({ usage }) => usage[column]));
   return {
-    run_count: runs.length,
+    run_count: count((sums) => sums.run_count),
     latency_p50: percentile(latencies, 50),
     latency_p99: percentile(latencies, 99),
-    error_rate: ended.length === 0 ? null : ended.filter(({ error }) => error !== null).length / ended.length,
-    streaming_rate: ended.length === 0 ? null : streamed.length / ended.length,
-    last_run_start_us: runs.reduce<number | null>((last, { start_us }) => Math.max(last ?? start_us, start_us), null),
+    error_rate: ended === 0 ? null : count((sums) => sums.failed) / ended,
+    streaming_rate: ended === 0 ? null : first_tokens.length / ended,
+    last_run_start_us: starts.length === 0 ? null : Math.max(...starts),
     first_token_p50: percentile(first_tokens, 50),
     first_token_p99: percentile(first_tokens, 99),
     total_tokens: sum("tree_total_tokens"),
@@ -49,18 +52,41 @@ export function computeRunStats(runs: readonly RunOutcome[]): RunStatistics {
   };
 }
 
-/** Null if no run has a value. Rounded to 12 decimal places, so that sums of costs are decimal. */
-function sumOf(runs: readonly RunOutcome[], column: keyof TreeUsage): number | null {
-  const values = runs.flatMap((run) => run[column] ?? []);
-  return values.length === 0 ? null : Number(values.reduce((sum, value) => sum + value, 0).toFixed(12));
+function sumsOf(runs: readonly RunOutcome[]): OutcomeSums {
+  const ended = runs.filter(({ end_us, error }) => end_us !== null || error !== null);
+  const timed = runs.filter(({ end_us }) => end_us !== null);
+  const streamed = ended.filter(({ tree_first_token_us }) => typeof tree_first_token_us === "number");
+  return {
+    run_count: runs.length,
+    ended: ended.length,
+    failed: runs.filter(({ error }) => error !== null).length,
+    last_run_start_us: runs.reduce<number | null>((last, { start_us }) => Math.max(last ?? start_us, start_us), null),
+    latencies_us: Float64Array.from(timed, ({ start_us, end_us }) => (end_us as number) - start_us),
+    tokens: new Float64Array(),
+    first_tokens_us: Float64Array.from(streamed, (run) => (run.tree_first_token_us as number) - run.start_us),
+    usage: Object.fromEntries(
+      USAGE_COLUMNS.map((column) => [column, sumOf(runs.map((run) => run[column] ?? null))]),
+    ) as unknown as UsageSums,
+  };
 }
 
-/** The JavaScript client cuts the end to milliseconds, so that it may be before the start. A pending run has no latency. */
+/** Sorted. The JavaScript client cuts the end to milliseconds, so that it may be before the start. */
+function secondsIn(durations_us: Float64Array[]): Float64Array {
+  const all = new Float64Array(durations_us.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of durations_us) for (const us of part) all[at++] = Math.max(0, us) / 1e6;
+  return all.sort();
+}
+
+/** Null if there is no value. Rounded to 12 decimal places, so that sums of costs are decimal. */
+function sumOf(values: readonly (number | null)[]): number | null {
+  const numbers = values.filter((value) => value !== null);
+  return numbers.length === 0 ? null : Number(numbers.reduce((sum, value) => sum + value, 0).toFixed(12));
+}
+
+/** The JavaScript client truncates the end to milliseconds, so the end may be before the start. A pending run has no latency. */
 export const secondsOf = ({ start_us, end_us }: Pick<RunOutcome, "start_us" | "end_us">): number =>
   end_us === null ? Number.NaN : Math.max(0, end_us - start_us) / 1e6;
-
-const firstTokenSeconds = ({ start_us, tree_first_token_us }: RunOutcome): number =>
-  Math.max(0, (tree_first_token_us as number) - start_us) / 1e6;
 
 const MAX_COMMENTS = 10;
 
@@ -87,7 +113,7 @@ export function keyStats(feedback: readonly FeedbackStatsInput[]): KeyStats {
   };
 }
 
-/** {@link keyStats} of one feedback row, the common case. */
+/** {@link keyStats} of a single feedback row, which is the common case. */
 function singleStats({ score, value, comment, source, is_error }: FeedbackStatsInput): KeyStats {
   const label = labelOf(value);
   const type = sourceType(source);

@@ -48,7 +48,7 @@ function sum(values: ArrayLike<number>, term: (value: number) => number): number
  * @throws RangeError when p is not within 0 to 100
  */
 export function percentile(sorted: Float64Array | number[], p: number): number | null {
-  if (!(p >= 0 && p <= 100)) throw new RangeError(`The percentile must be within 0 to 100, not ${p}.`);
+  if (!(p >= 0 && p <= 100)) throw new RangeError(`The percentile must be between 0 and 100, not ${p}.`);
   if (sorted.length === 0) return null;
   const rank = (sorted.length - 1) * (p / 100);
   const below = sorted[Math.floor(rank)] as number;

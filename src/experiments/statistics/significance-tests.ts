@@ -37,7 +37,7 @@ export function wilcoxon(differences: Float64Array | number[]): WilcoxonResult {
     : { statistic, p: asymptoticP(statistic, n, tieSizes), n, method: "asymptotic" };
 }
 
-/** The doubled ranks of numbers that are sorted by absolute value: integers, also for tied numbers. */
+/** The doubled ranks of numbers that are sorted by absolute value: integers, even for tied numbers. */
 function rank(sorted: Float64Array): { doubledRanks: Float64Array; tieSizes: number[] } {
   const n = sorted.length;
   const doubledRanks = new Float64Array(n);
@@ -155,7 +155,7 @@ export function holm(pValues: readonly (number | null)[]): (number | null)[] {
   const adjusted = pValues.map((): number | null => null);
   let largest = 0;
   for (const [rank, { p, index }] of ascending.entries()) {
-    if (!(p >= 0 && p <= 1)) throw new RangeError(`A p-value must be within 0 to 1, not ${p}.`);
+    if (!(p >= 0 && p <= 1)) throw new RangeError(`A p-value must be between 0 and 1, not ${p}.`);
     largest = Math.min(1, Math.max(largest, p * (ascending.length - rank)));
     adjusted[index] = largest;
   }

@@ -8,6 +8,7 @@ import {
   type RunFilter,
   type Scalar,
   spellingsOf,
+  THREAD_KEYS,
 } from "./run-filter.ts";
 
 type Where = RawBuilder<SqlBool>;
@@ -16,16 +17,17 @@ const TRUE: Where = sql`1 = 1`;
 const FALSE: Where = sql`1 = 0`;
 
 /**
- * What the conditions on a run are compiled to. `r` is the run, `x` its experiment and `e` its example; `p` has the payloads of a
+ * The SQL to which conditions on a run are compiled. `r` is the run, `x` its experiment and `e` its example; `p` has the payloads of a
  * traced run.
  */
 export interface RunSource {
   operands: Record<RunField, Operand>;
-  /** The texts that a search reads. */
+  /** The texts that `search` reads. */
   texts: RawBuilder<string | null>[];
-  /** Whether the feedback `f` is on the run. */
+  /** Whether the feedback `f` belongs to the run. */
   feedback: Where;
   hasTag(value: string): Where;
+  inThread(tx: Tx, ids: string[]): Where;
 }
 
 /**
@@ -43,6 +45,8 @@ export function compileFilter(tx: Tx, filter: RunFilter, source: RunSource): Whe
       return sql`not (${part(filter.of)})`;
     case "has":
       return source.hasTag(filter.value);
+    case "thread":
+      return source.inThread(tx, filter.ids);
     case "search":
       return all(filter.words.map((word) => anyContains(tx, word, source.texts)));
     case "feedback":
@@ -67,6 +71,8 @@ export function compileExampleFilter(tx: Tx, filter: RunFilter): Where {
       return all(filter.words.map((word) => anyContains(tx, word, [sql`v.inputs`, sql`v.outputs`, sql`v.metadata`])));
     case "metadata":
       return hasEntry(tx, sql`v.metadata`, filter.where);
+    case "thread":
+      return hasEntry(tx, sql`v.metadata`, threadEntry(filter.ids));
     default:
       throw new Error(`Examples cannot be filtered by ${filter.op}.`);
   }
@@ -74,6 +80,11 @@ export function compileExampleFilter(tx: Tx, filter: RunFilter): Where {
 
 const hasEntry = (tx: Tx, metadata: RawBuilder<string | null>, where: readonly EntryCondition<EntryField>[]): Where =>
   sql`exists (select 1 from ${tx.dialect.jsonEntries(metadata)} m where ${entryMatches(tx, where)})`;
+
+const threadEntry = (values: string[]): EntryCondition<EntryField>[] => [
+  { op: "in", field: "metadata_key", values: THREAD_KEYS },
+  { op: "in", field: "metadata_value", values },
+];
 
 const all = (of: Where[]): Where => (of.length === 0 ? TRUE : sql`(${sql.join(of, sql` and `)})`);
 const any = (of: Where[]): Where => (of.length === 0 ? FALSE : sql`(${sql.join(of, sql` or `)})`);
@@ -93,7 +104,8 @@ interface Operand {
 }
 
 const column = (of: RawBuilder<unknown>): Operand => ({
-  equals: (value) => (value === null ? sql`${of} is null` : sql`(${of} = ${value}) is true`),
+  // `(a = b) is true` would not use an index.
+  equals: (value) => (value === null ? sql`${of} is null` : sql`(${of} is not null and ${of} = ${value})`),
   isNull: sql`${of} is null`,
   number: of as Expression<number | null>,
 });
@@ -102,7 +114,7 @@ const column = (of: RawBuilder<unknown>): Operand => ({
 const constant = (of: Scalar): Operand => ({
   equals: (value) => (value === of ? TRUE : FALSE),
   isNull: of === null ? TRUE : FALSE,
-  number: sql`${typeof of === "number" ? of : null}`,
+  number: sql`cast(${sql.lit(typeof of === "number" ? of : null)} as double precision)`,
 });
 
 /** A JSON scalar: `m.kind` is `text`, `number`, `true`, `false` or `null`, and `m.text` is its value. */
@@ -155,15 +167,24 @@ export const UPLOADED: RunSource = {
   ],
   feedback: sql`f.experiment_no = r.experiment_no and f.example_index = r.example_index and f.repetition = r.repetition`,
   hasTag: () => FALSE,
+  inThread: (tx, ids) => hasEntry(tx, sql`r.metadata`, threadEntry(ids)),
 };
+
+/** Conditions that an index of failed roots serves. */
+const STATUS: Record<string, Where> = {
+  error: sql`r.error is not null`,
+  pending: sql`(r.error is null and r.end_us is null)`,
+  success: sql`(r.error is null and r.end_us is not null)`,
+};
+
+/** Postgres would read 6.5 as an integer, because the column is one. */
+const tokens = (of: RawBuilder<number | null>) => column(sql`cast(coalesce(${of}, 0) as double precision)`);
 
 /** `r` is trace_runs. */
 export const TRACED: RunSource = {
   operands: {
     ...SHARED,
-    status: column(
-      sql`case when r.error is not null then 'error' when r.end_us is null then 'pending' else 'success' end`,
-    ),
+    status: { equals: (value) => STATUS[String(value)] ?? FALSE, isNull: FALSE, number: sql`null` },
     run_type: column(sql`r.run_type`),
     is_root: {
       equals: (value) => (value === true ? sql`r.is_root = 1` : value === false ? sql`r.is_root = 0` : FALSE),
@@ -174,9 +195,9 @@ export const TRACED: RunSource = {
     trace_id: column(sql`r.trace_id`),
     parent_run_id: column(sql`r.parent_run_id`),
     first_token_time: column(sql`r.tree_first_token_us`),
-    total_tokens: column(sql`coalesce(r.tree_total_tokens, 0)`),
-    prompt_tokens: column(sql`coalesce(r.tree_prompt_tokens, 0)`),
-    completion_tokens: column(sql`coalesce(r.tree_completion_tokens, 0)`),
+    total_tokens: tokens(sql`r.tree_total_tokens`),
+    prompt_tokens: tokens(sql`r.tree_prompt_tokens`),
+    completion_tokens: tokens(sql`r.tree_completion_tokens`),
     total_cost: column(sql`r.tree_total_cost`),
   },
   texts: [
@@ -188,6 +209,8 @@ export const TRACED: RunSource = {
   ],
   feedback: sql`f.tenant_id = r.tenant_id and f.run_id = r.run_id`,
   hasTag: (value) => sql`json_contains(coalesce(r.tags, '[]'), ${JSON.stringify([value])})`,
+  inThread: (_tx, ids) =>
+    ids.length === 0 ? FALSE : sql`(r.thread_id is not null and r.thread_id in (${sql.join(ids)}))`,
 };
 
 function entryMatches(tx: Tx, where: readonly EntryCondition<EntryField>[]): Where {
@@ -229,6 +252,8 @@ function condition(of: Condition<string>, { equals, isNull, number }: Operand): 
     case "neq":
       return of.value === null ? sql`not (${isNull})` : sql`not (${isNull} or ${equals(of.value)})`;
     default:
-      return typeof of.value === "number" ? sql`(${number} ${COMPARATORS[of.op]} ${of.value}) is true` : FALSE;
+      return typeof of.value === "number"
+        ? sql`(${number} is not null and ${number} ${COMPARATORS[of.op]} ${of.value})`
+        : FALSE;
   }
 }

@@ -2,7 +2,7 @@ import { type Insertable, type OrderByItemBuilder, sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { byIds } from "../../platform/database/insert-many.ts";
 import type { Schema } from "../../platform/database/schema.ts";
-import type { DatasetQuery } from "../contract/datasets.ts";
+import type { DatasetQuery } from "../contract/datasets/datasets.ts";
 import type { DatasetRow } from "./schema.ts";
 
 export interface DatasetWithCounts extends DatasetRow {
@@ -74,7 +74,13 @@ export const lockDataset = (tx: Tx, dataset_no: number): Promise<DatasetRow | un
 export const nullsLow = (descending: boolean) => (order: OrderByItemBuilder) =>
   descending ? order.desc().nullsLast() : order.asc().nullsFirst();
 
-export function listDatasets(tx: Tx, tenant_id: string, filter: DatasetQuery): Promise<DatasetWithCounts[]> {
+/** @param nulls where datasets without a value of `sort_by` are: `low` sorts null below every value */
+export function listDatasets(
+  tx: Tx,
+  tenant_id: string,
+  filter: DatasetQuery,
+  nulls: "low" | "last" = "low",
+): Promise<DatasetWithCounts[]> {
   const { id, data_type, name, name_contains, metadata, sort_by, sort_by_desc, limit, offset } = filter;
   let query = withCounts(tx, tenant_id);
   if (id) query = query.where("dataset_id", "in", id);
@@ -83,9 +89,11 @@ export function listDatasets(tx: Tx, tenant_id: string, filter: DatasetQuery): P
   if (name_contains) query = query.where(tx.dialect.containsText(sql.ref("name"), name_contains));
   if (metadata) query = query.where(sql<boolean>`json_contains(coalesce(metadata, '{}'), ${JSON.stringify(metadata)})`);
   const by = sql.ref(sort_by === "last_session_start_time" ? "last_session_start_us" : sort_by);
-  return tx.all(
-    query.orderBy(by, nullsLow(sort_by_desc)).orderBy("dataset_no", "desc").limit(limit).offset(offset),
-  ) as Promise<DatasetWithCounts[]>;
+  const direction = sort_by_desc ? "desc" : "asc";
+  const order = nulls === "low" ? nullsLow(sort_by_desc) : (o: OrderByItemBuilder) => o[direction]().nullsLast();
+  return tx.all(query.orderBy(by, order).orderBy("dataset_no", "desc").limit(limit).offset(offset)) as Promise<
+    DatasetWithCounts[]
+  >;
 }
 
 type DatasetChanges = { [Name in keyof DatasetRow]?: DatasetRow[Name] | undefined };
@@ -111,6 +119,13 @@ export const clearBaseline = (tx: Tx, tenant_id: string, experiment_id: string):
 
 /** Deletes a dataset and its examples. The caller deletes its experiments first. */
 export async function deleteDataset(tx: Tx, dataset_no: number): Promise<void> {
-  for (const table of ["comparative_experiments", "example_versions", "examples", "datasets"] as const)
+  const tables = [
+    "comparative_experiments",
+    "dataset_tags",
+    "example_attachments",
+    "example_versions",
+    "examples",
+  ] as const;
+  for (const table of [...tables, "datasets"] as const)
     await tx.run(tx.k.deleteFrom(table).where("dataset_no", "=", dataset_no));
 }

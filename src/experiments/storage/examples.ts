@@ -60,12 +60,17 @@ export interface ExampleFilter {
   id?: string[] | undefined;
   /** Milliseconds since the epoch; the default is the newest version. */
   as_of?: number | undefined;
+  /** Only examples behind this index: a page without an offset. */
+  after_index?: number | undefined;
   metadata?: object | undefined;
   splits?: string[] | undefined;
   text?: string[] | undefined;
   /** May contain only conditions on metadata and text. */
   filters?: RunFilter[] | undefined;
 }
+
+/** The split of an example that has no other. */
+export const BASE_SPLIT = "base";
 
 function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
   let query = tx.k
@@ -91,13 +96,17 @@ function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
       ),
     );
   if (filter.dataset_no !== undefined) query = query.where("e.dataset_no", "=", filter.dataset_no);
+  if (filter.after_index !== undefined) query = query.where("e.example_index", ">", filter.after_index);
   if (filter.id) query = query.where("e.example_id", "in", filter.id);
   if (filter.metadata)
     query = query.where(sql<boolean>`json_contains(coalesce(v.metadata, '{}'), ${JSON.stringify(filter.metadata)})`);
   if (filter.splits && filter.splits.length > 0) {
     const splits = filter.splits;
     query = query.where((where) =>
-      where.or(splits.map((split) => sql<boolean>`json_contains(v.splits, ${JSON.stringify([split])})`)),
+      where.or([
+        ...splits.map((split) => sql<boolean>`json_contains(v.splits, ${JSON.stringify([split])})`),
+        ...(splits.includes(BASE_SPLIT) ? [where("v.splits", "=", "[]")] : []),
+      ]),
     );
   }
   for (const part of filter.text ?? []) query = query.where(anyContains(tx, part, [sql`v.inputs`, sql`v.outputs`]));
@@ -105,7 +114,7 @@ function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
   return query;
 }
 
-export type ExampleOrder = "recent" | "recently_created" | "id" | "random";
+export type ExampleOrder = "recent" | "recently_created" | "id" | "index" | "random";
 
 /** A page of examples. The order `random` is the same for the same seed. */
 export function listExamples(
@@ -142,6 +151,69 @@ function shuffled(seed: number) {
 export async function countExamples(tx: Tx, tenant_id: string, filter: ExampleFilter): Promise<number> {
   const row = await tx.first(matching(tx, tenant_id, filter).select((s) => s.fn.countAll<number>().as("n")));
   return Number(row?.n ?? 0);
+}
+
+/** The names of the splits of a dataset, in alphabetical order. */
+export async function listSplits(tx: Tx, tenant_id: string, dataset_no: number, as_of?: number): Promise<string[]> {
+  const rows = await tx.all(matching(tx, tenant_id, { dataset_no, as_of }).select("v.splits").distinct());
+  const splits = rows.map((row) => JSON.parse(row.splits) as string[]);
+  return [...new Set(splits.flatMap((names) => (names.length === 0 ? BASE_SPLIT : names)))].sort();
+}
+
+/** The newest versions of the examples of a dataset with these ids, without deleted examples. */
+export const newestVersionsById = (tx: Tx, dataset_no: number, ids: string[]) =>
+  byIds(ids, (batch) =>
+    tx.all(
+      newestVersions(tx, dataset_no)
+        .selectAll("v")
+        .select("e.example_id")
+        .where("e.deleted", "=", 0)
+        .where("e.example_id", "in", batch),
+    ),
+  );
+
+/** Makes the next version of examples the newest. Their inputs and outputs are unchanged. */
+export async function incrementVersions(
+  tx: Tx,
+  dataset_no: number,
+  example_indexes: number[],
+  modified_at: number,
+): Promise<void> {
+  await byIds(example_indexes, async (batch) => {
+    await tx.run(
+      tx.k
+        .updateTable("examples")
+        .set((example) => ({ version: example("version", "+", 1), modified_at }))
+        .where("dataset_no", "=", dataset_no)
+        .where("example_index", "in", batch),
+    );
+    return [];
+  });
+}
+
+/**
+ * Deletes the content of an example in all its versions, its attachments, and its inputs in uploaded runs. The rows remain without
+ * content, because runs and indexes refer to them.
+ */
+export async function eraseExample(tx: Tx, { dataset_no, example_index }: ExampleRow): Promise<void> {
+  const attachments = tx.k.deleteFrom("example_attachments").where("dataset_no", "=", dataset_no);
+  await tx.run(attachments.where("example_index", "=", example_index));
+  await tx.run(
+    tx.k
+      .updateTable("example_versions")
+      .set({ inputs: "{}", outputs: null, metadata: null, splits: "[]", deleted: 1 })
+      .where("dataset_no", "=", dataset_no)
+      .where("example_index", "=", example_index),
+  );
+  const experiments = tx.k.selectFrom("experiments").select("experiment_no").where("dataset_no", "=", dataset_no);
+  await tx.run(
+    tx.k
+      .updateTable("experiment_runs")
+      .set({ inputs_preview: "{}" })
+      .where("experiment_no", "in", experiments)
+      .where("example_index", "=", example_index)
+      .where("is_traced", "=", 0),
+  );
 }
 
 /** Finds an example of the workspace, including deleted examples. */
@@ -181,21 +253,24 @@ export const examplesAt = (tx: Tx, dataset_no: number, example_indexes: number[]
     ),
   ) as Promise<VersionedExample[]>;
 
-/** The inputs of all versions of the examples at these indexes. */
-export const inputsAt = (
+/** These columns of all versions of the examples at these indexes, oldest version first. */
+export const allVersionsAt = <Column extends keyof ExampleVersionRow>(
   tx: Tx,
   dataset_no: number,
   example_indexes: number[],
-): Promise<Pick<ExampleVersionRow, "example_index" | "version" | "inputs">[]> =>
+  columns: readonly Column[],
+): Promise<Pick<ExampleVersionRow, Column>[]> =>
   byIds(example_indexes, (batch) =>
     tx.all(
       tx.k
         .selectFrom("example_versions")
-        .select(["example_index", "version", "inputs"])
+        .select(columns)
         .where("dataset_no", "=", dataset_no)
-        .where("example_index", "in", batch),
+        .where("example_index", "in", batch)
+        .orderBy("example_index")
+        .orderBy("version"),
     ),
-  );
+  ) as Promise<unknown> as Promise<Pick<ExampleVersionRow, Column>[]>;
 
 /** The indexes and ids of all examples of a dataset, including deleted examples. */
 export const listExampleIds = (
@@ -233,16 +308,3 @@ export async function deletedExampleIndexes(tx: Tx, dataset_no: number): Promise
   );
   return rows.map(({ example_index }) => example_index);
 }
-
-/** The times at which examples of a dataset changed, newest first. */
-export const versionTimes = (tx: Tx, dataset_no: number, limit: number, offset: number): Promise<{ at: number }[]> =>
-  tx.all(
-    tx.k
-      .selectFrom("example_versions")
-      .select("created_at as at")
-      .distinct()
-      .where("dataset_no", "=", dataset_no)
-      .orderBy("at", "desc")
-      .limit(limit)
-      .offset(offset),
-  );

@@ -1,12 +1,15 @@
 import { type Insertable, sql, type Updateable } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { byIds } from "../../platform/database/insert-many.ts";
+import { prepared } from "../../platform/database/prepared.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 import type { ComparativeQuery } from "../contract/comparison.ts";
-import type { SharedSessionQuery } from "../contract/shared-datasets.ts";
+import type { SharedSessionQuery } from "../contract/datasets/shared-datasets.ts";
+import { deleteItemsOfExperiment } from "./annotation-queues/items.ts";
 import { nullsLow } from "./datasets.ts";
 import type { ComparativeExperimentRow, ExperimentRow } from "./schema.ts";
-import { deleteTraces } from "./traces.ts";
+import { deleteSharesOfSession } from "./traces/run-shares.ts";
+import { deleteTraces } from "./traces/traces.ts";
 
 type NewExperiment = Omit<ExperimentRow, "experiment_no" | "stats_version" | "stats_dirty" | "created_at">;
 
@@ -25,11 +28,19 @@ export const insertExperiment = (tx: Tx, experiment: NewExperiment): Promise<Exp
 const selectExperiments = (tx: Tx) => tx.k.selectFrom("experiments").selectAll();
 
 export const findExperiment = (tx: Tx, tenant_id: string, experiment_id: string): Promise<ExperimentRow | undefined> =>
-  tx.first(selectExperiments(tx).where("tenant_id", "=", tenant_id).where("experiment_id", "=", experiment_id));
+  tx.first(findQuery(tx, { tenant_id, experiment_id }));
+
+const findQuery = prepared<Pick<ExperimentRow, "tenant_id" | "experiment_id">, ExperimentRow>((_, p, tx) =>
+  selectExperiments(tx).where("tenant_id", "=", p("tenant_id")).where("experiment_id", "=", p("experiment_id")),
+);
 
 /** Locks the experiment until the transaction ends. Required to update its statistics. */
 export const lockExperiment = (tx: Tx, experiment_no: number): Promise<ExperimentRow | undefined> =>
-  tx.first(tx.dialect.forUpdate(selectExperiments(tx).where("experiment_no", "=", experiment_no)));
+  tx.first(lockQuery(tx, { experiment_no }));
+
+const lockQuery = prepared<Pick<ExperimentRow, "experiment_no">, ExperimentRow>((_, p, tx) =>
+  tx.dialect.forUpdate(selectExperiments(tx).where("experiment_no", "=", p("experiment_no"))),
+);
 
 export const findExperimentByNo = (tx: Tx, experiment_no: number): Promise<ExperimentRow | undefined> =>
   tx.first(selectExperiments(tx).where("experiment_no", "=", experiment_no));
@@ -85,8 +96,10 @@ export const setStats = (tx: Tx, experiment_no: number, stats: string): Promise<
       .where("experiment_no", "=", experiment_no),
   );
 
-/** Deletes an experiment with its runs, feedback and vectors. */
+/** Deletes an experiment with its runs, their shares, feedback and vectors. */
 export async function deleteExperiment(tx: Tx, experiment_no: number): Promise<void> {
+  await deleteItemsOfExperiment(tx, experiment_no);
+  await deleteSharesOfSession(tx, experiment_no);
   await deleteTraces(tx, experiment_no);
   const tables = ["score_vectors", "feedback", "experiment_outputs", "experiment_runs", "experiments"] as const;
   for (const table of tables) await tx.run(tx.k.deleteFrom(table).where("experiment_no", "=", experiment_no));
@@ -141,15 +154,16 @@ export const experimentsByName = (tx: Tx, tenant_id: string, names: string[]): P
     : tx.all(tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id).where("name", "in", names));
 
 /** Marks the statistics as outdated: the next read computes them. */
-export const markStatsDirty = (tx: Tx, numbers: number[]): Promise<number> =>
-  numbers.length === 0
-    ? Promise.resolve(0)
-    : tx.run(
-        tx.k
-          .updateTable("experiments")
-          .set((e) => ({ stats_dirty: 1, stats_version: e("stats_version", "+", 1) }))
-          .where("experiment_no", "in", numbers),
-      );
+export async function markStatsDirty(tx: Tx, numbers: number[]): Promise<void> {
+  for (const experiment_no of numbers.toSorted((a, b) => a - b)) await tx.run(dirtyQuery(tx, { experiment_no }));
+}
+
+const dirtyQuery = prepared<{ experiment_no: number }, unknown>((k, p) =>
+  k
+    .updateTable("experiments")
+    .set((e) => ({ stats_dirty: 1, stats_version: e("stats_version", "+", 1) }))
+    .where("experiment_no", "=", p("experiment_no")),
+);
 
 /** Without fields, all sessions of the workspace. */
 export interface DirtyFilter {
@@ -158,8 +172,8 @@ export interface DirtyFilter {
 }
 
 /**
- * The sessions whose statistics are outdated; usually none. The first query reads an index alone: with the filter, SQLite would read
- * the rows of the experiments, whose statistics are long (2.5 ms for 100 experiments).
+ * The sessions whose statistics are outdated; usually none. The first query reads only an index: with the filter, SQLite would read the
+ * rows of the experiments, whose statistics are long (2.5 ms for 100 experiments).
  */
 export async function dirtyExperiments(tx: Tx, tenant_id: string, { id, dataset_no }: DirtyFilter): Promise<number[]> {
   if (id?.length === 0 || dataset_no?.length === 0) return [];

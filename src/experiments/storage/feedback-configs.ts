@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { KeyConfigQuery } from "../contract/feedback-configs.ts";
+import type { KeyConfigQuery } from "../contract/feedback/feedback-configs.ts";
 import type { FeedbackConfigRow } from "./schema.ts";
 
 type NewConfig = Pick<FeedbackConfigRow, "tenant_id" | "feedback_key" | "config" | "is_lower_score_better">;
@@ -15,9 +15,16 @@ export const insertConfig = (tx: Tx, config: NewConfig): Promise<FeedbackConfigR
       .returningAll(),
   );
 
-export const findConfig = (tx: Tx, tenant_id: string, key: string): Promise<FeedbackConfigRow | undefined> =>
+/** Locks the config until the transaction ends. */
+export const lockConfig = (tx: Tx, tenant_id: string, key: string): Promise<FeedbackConfigRow | undefined> =>
   tx.first(
-    tx.k.selectFrom("feedback_configs").selectAll().where("tenant_id", "=", tenant_id).where("feedback_key", "=", key),
+    tx.dialect.forUpdate(
+      tx.k
+        .selectFrom("feedback_configs")
+        .selectAll()
+        .where("tenant_id", "=", tenant_id)
+        .where("feedback_key", "=", key),
+    ),
   );
 
 export function listConfigs(

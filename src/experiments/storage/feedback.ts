@@ -1,8 +1,9 @@
-import { sql, type Updateable } from "kysely";
+import { type CompiledQuery, sql, type Updateable } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
+import { prepared } from "../../platform/database/prepared.ts";
 import type { Schema } from "../../platform/database/schema.ts";
-import type { FeedbackQuery } from "../contract/feedback.ts";
+import type { FeedbackQuery } from "../contract/feedback/feedback.ts";
 import type { FeedbackRow } from "./schema.ts";
 
 /** Feedback with the ids of its experiment and run. */
@@ -38,10 +39,16 @@ const withIds = (tx: Tx) =>
       q.fn.coalesce("t.trace_id", "r.run_id").as("trace_id"),
     ]);
 
+const findQuery = prepared<Pick<FeedbackRow, "tenant_id" | "feedback_id">, FullFeedback>(
+  (_, p, tx) =>
+    withIds(tx)
+      .where("f.tenant_id", "=", p("tenant_id"))
+      .where("f.feedback_id", "=", p("feedback_id"))
+      .compile() as unknown as CompiledQuery<FullFeedback>,
+);
+
 export const findFeedback = (tx: Tx, tenant_id: string, feedback_id: string): Promise<FullFeedback | undefined> =>
-  tx.first(withIds(tx).where("f.tenant_id", "=", tenant_id).where("f.feedback_id", "=", feedback_id)) as Promise<
-    FullFeedback | undefined
-  >;
+  tx.first(findQuery(tx, { tenant_id, feedback_id }));
 
 /** The ids among these that are used in any workspace. */
 export const takenFeedbackIds = (tx: Tx, ids: string[]): Promise<{ feedback_id: string }[]> =>
@@ -124,7 +131,7 @@ export type FeedbackStatsInput = Pick<
   "run_id" | "example_index" | "repetition" | "key" | "score" | "value" | "comment" | "source" | "is_error"
 >;
 
-/** The feedback of an experiment of one key or of all keys. */
+/** The feedback of an experiment, for one key or for all keys. */
 export function feedbackStatsInputs(tx: Tx, experiment_no: number, key?: string): Promise<FeedbackStatsInput[]> {
   let query = tx.k
     .selectFrom("feedback")
@@ -137,6 +144,18 @@ export function feedbackStatsInputs(tx: Tx, experiment_no: number, key?: string)
 
 export const updateFeedback = (tx: Tx, feedback_id: string, changes: Updateable<Schema["feedback"]>): Promise<number> =>
   tx.run(tx.k.updateTable("feedback").set(changes).where("feedback_id", "=", feedback_id));
+
+type FeedbackTarget = Pick<FeedbackRow, "feedback_id" | "experiment_no" | "example_index" | "repetition">;
+
+const moveQuery = prepared<FeedbackTarget, unknown>((k, p) =>
+  k
+    .updateTable("feedback")
+    .set({ experiment_no: p("experiment_no"), example_index: p("example_index"), repetition: p("repetition") })
+    .where("feedback_id", "=", p("feedback_id")),
+);
+
+/** Attaches feedback to a session and to a row of it. */
+export const moveFeedback = (tx: Tx, target: FeedbackTarget): Promise<number> => tx.run(moveQuery(tx, target));
 
 /** Deletes feedback of a workspace by its id. */
 export const deleteFeedbackOf = (tx: Tx, tenant_id: string, feedback_id: string): Promise<number> =>

@@ -14,6 +14,8 @@ export type RunFilter =
   | { op: "not"; of: RunFilter }
   | Condition<RunField>
   | { op: "has"; field: "tags"; value: string }
+  /** The run is in one of these threads. An uploaded run is in the threads that its metadata names. */
+  | { op: "thread"; ids: string[] }
   /** Every word occurs in a text of the run. There is at least one word, in lower case. */
   | { op: "search"; words: string[] }
   | EntryFilter;
@@ -23,6 +25,9 @@ export function spellingsOf(word: string): string[] {
   const escaped = JSON.stringify(word).slice(1, -1);
   return escaped === word ? [word] : [word, escaped];
 }
+
+/** The keys of metadata that name the thread of a run, in the order of the original. */
+export const THREAD_KEYS = ["session_id", "thread_id", "conversation_id"];
 
 /** One feedback row, or one entry of the metadata, meets every condition. There is at least one condition. */
 export type EntryFilter =

@@ -1,6 +1,7 @@
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
+import { prepared } from "../../platform/database/prepared.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 import { compileFilter, UPLOADED } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";
@@ -14,6 +15,7 @@ export type FullRun = ExperimentRunRow & {
   experiment_id: string;
   dataset_id: string | null;
   example_id: string | null;
+  share_token: string | null;
   inputs?: string | null;
   outputs?: string | null;
 };
@@ -56,27 +58,47 @@ export async function nextRepetitions(
   return new Map(rows.map(({ example_index, last }) => [example_index, last + 1]));
 }
 
+const ROW_KEY = ["experiment_no", "example_index", "repetition"] as const;
+const TRACED_COLUMNS = [
+  "run_id",
+  "tenant_id",
+  "example_version",
+  "name",
+  "start_us",
+  "end_us",
+  "error",
+  "metadata",
+  "inputs_preview",
+  "outputs_preview",
+  "is_traced",
+] as const;
+
+const putRowQuery = prepared<ExperimentRunRow, unknown>((k, p) => {
+  const values = (names: readonly (keyof ExperimentRunRow)[]) =>
+    Object.fromEntries(names.map((name) => [name, p(name)]));
+  return k
+    .insertInto("experiment_runs")
+    .values(values([...ROW_KEY, ...TRACED_COLUMNS]) as never)
+    .onConflict((conflict) => conflict.columns(ROW_KEY).doUpdateSet(values(TRACED_COLUMNS)));
+});
+
+const putOutputsQuery = prepared<ExperimentOutputsRow, unknown>((k, p) =>
+  k
+    .insertInto("experiment_outputs")
+    .values({
+      experiment_no: p("experiment_no"),
+      example_index: p("example_index"),
+      repetition: p("repetition"),
+      outputs: p("outputs"),
+    })
+    .onConflict((conflict) => conflict.columns(ROW_KEY).doUpdateSet({ outputs: p("outputs") })),
+);
+
 /** Stores or replaces the row of a traced run. */
 export async function putTracedRow(tx: Tx, row: ExperimentRunRow, outputs: string | null): Promise<void> {
-  const { experiment_no, example_index, repetition, ...columns } = row;
-  const key = { experiment_no, example_index, repetition };
-  await tx.run(
-    tx.k
-      .insertInto("experiment_runs")
-      .values(row)
-      .onConflict((conflict) =>
-        conflict.columns(["experiment_no", "example_index", "repetition"]).doUpdateSet(columns),
-      ),
-  );
-  if (outputs !== null)
-    await tx.run(
-      tx.k
-        .insertInto("experiment_outputs")
-        .values({ ...key, outputs })
-        .onConflict((conflict) =>
-          conflict.columns(["experiment_no", "example_index", "repetition"]).doUpdateSet({ outputs }),
-        ),
-    );
+  const { experiment_no, example_index, repetition } = row;
+  await tx.run(putRowQuery(tx, row));
+  if (outputs !== null) await tx.run(putOutputsQuery(tx, { experiment_no, example_index, repetition, outputs }));
 }
 
 export interface RunSearch {
@@ -87,7 +109,7 @@ export interface RunSearch {
   from_us?: number | undefined;
   to_us?: number | undefined;
   has_error?: boolean | undefined;
-  /** Leaves out rows that repeat the root of a trace. */
+  /** Excludes rows that repeat the root of a trace. */
   only_uploaded?: boolean;
   filters: RunFilter[];
 }
@@ -115,7 +137,7 @@ export function searchRuns(tx: Tx, tenant_id: string, search: RunSearch, page: R
   ) as unknown as Promise<FullRun[]>;
 }
 
-/** The runs behind the cursor. */
+/** Selects the runs after the cursor. */
 export const afterCursor = ({ start_us, run_id }: RunCursor, descending: boolean) =>
   sql<boolean>`(r.start_us, r.run_id) ${sql.raw(descending ? "<" : ">")} (${start_us}, ${run_id})`;
 
@@ -140,7 +162,7 @@ export const findRun = (tx: Tx, tenant_id: string, run_id: string): Promise<Full
     FullRun | undefined
   >;
 
-export type RunWithOutputs = ExperimentRunRow & { outputs?: string | null };
+export type RunWithOutputs = ExperimentRunRow & { share_token: string | null; outputs?: string | null };
 
 /** Without the ids and inputs: reading them for 500 runs instead of 50 examples took a quarter of the time of a page on Postgres. */
 export const runsAt = (
@@ -152,7 +174,11 @@ export const runsAt = (
   byIds(example_indexes, (batch) => {
     const query = tx.k
       .selectFrom("experiment_runs as r")
+      .leftJoin("run_shares as s", (join) =>
+        join.onRef("s.tenant_id", "=", "r.tenant_id").onRef("s.run_id", "=", "r.run_id"),
+      )
       .selectAll("r")
+      .select("s.share_token")
       .where("r.experiment_no", "in", experiments)
       .where("r.example_index", "in", batch)
       .orderBy("r.experiment_no")
@@ -180,8 +206,11 @@ function withIds(tx: Tx, payloads: boolean) {
       join.onRef("e.dataset_no", "=", "x.dataset_no").onRef("e.example_index", "=", "r.example_index"),
     )
     .leftJoin("datasets as d", "d.dataset_no", "x.dataset_no")
+    .leftJoin("run_shares as s", (join) =>
+      join.onRef("s.tenant_id", "=", "r.tenant_id").onRef("s.run_id", "=", "r.run_id"),
+    )
     .selectAll("r")
-    .select(["x.experiment_id", "d.dataset_id", "e.example_id"]);
+    .select(["x.experiment_id", "d.dataset_id", "e.example_id", "s.share_token"]);
   if (!payloads) return query;
   return query
     .select(outputsOf)

@@ -10,6 +10,8 @@ declare module "../../platform/database/schema.ts" {
     datasets: DatasetTable;
     examples: ExampleRow;
     example_versions: ExampleVersionRow;
+    example_attachments: ExampleAttachmentRow;
+    dataset_tags: DatasetTagRow;
     experiments: ExperimentTable;
     experiment_runs: ExperimentRunRow;
     experiment_outputs: ExperimentOutputsRow;
@@ -17,17 +19,15 @@ declare module "../../platform/database/schema.ts" {
     score_vectors: ScoreVectorRow;
     feedback_configs: FeedbackConfigRow;
     comparative_experiments: ComparativeExperimentRow;
-    trace_runs: TraceRunTable;
-    trace_payloads: TracePayloadRow;
-    trace_attachments: TraceAttachmentRow;
   }
 }
 
-type WithSequence<Row, Key extends keyof Row> = Omit<Row, Key> & { [K in Key]: import("kysely").Generated<Row[K]> };
+export type WithSequence<Row, Key extends keyof Row> = Omit<Row, Key> & {
+  [K in Key]: import("kysely").Generated<Row[K]>;
+};
 
 type DatasetTable = WithSequence<DatasetRow, "dataset_no">;
 type ExperimentTable = WithSequence<ExperimentRow, "experiment_no">;
-type TraceRunTable = WithSequence<TraceRunRow, "run_no">;
 
 export interface DatasetRow {
   dataset_no: number;
@@ -82,11 +82,33 @@ export interface ExampleVersionRow {
   inputs: string;
   outputs: string | null;
   metadata: string | null;
-  /** JSON list of the splits of the example. */
+  /** JSON list of the splits of the example. An empty list is the split `base`. */
   splits: string;
   /** 1 if the example is deleted in this version. */
   deleted: number;
   created_at: number;
+}
+
+/** An attachment of an example. The example's versions from `from_version` (inclusive) to `until_version` (exclusive) have it. */
+export interface ExampleAttachmentRow {
+  dataset_no: number;
+  example_index: number;
+  name: string;
+  from_version: number;
+  /** Null while the newest version has the attachment. */
+  until_version: number | null;
+  mime_type: string;
+  /** 128 random bits that grant access to the attachment. */
+  token: string;
+  data: Uint8Array;
+}
+
+/** A name for the state of a dataset at a time. */
+export interface DatasetTagRow {
+  dataset_no: number;
+  tag: string;
+  /** A time at which examples changed. */
+  version_at: number;
 }
 
 export interface ExperimentRow {
@@ -103,7 +125,7 @@ export interface ExperimentRow {
   trace_tier: string | null;
   default_dataset_id: string | null;
   test_run_number: number | null;
-  /** ExperimentStats as JSON, updated with each change of runs or feedback. */
+  /** ExperimentStats as JSON. Outdated while `stats_dirty` is 1. */
   stats: string;
   /** Incremented with each change of runs or feedback; part of the key of cached comparisons. */
   stats_version: number;
@@ -120,11 +142,12 @@ export interface ExperimentRunRow {
   repetition: number;
   run_id: string;
   tenant_id: string;
-  /** The version of the example with the inputs of the run. */
+  /** The version of the example whose inputs the run received. */
   example_version: number;
   name: string;
   start_us: number;
-  end_us: number;
+  /** Null for a pending run of a trace. */
+  end_us: number | null;
   error: string | null;
   metadata: string | null;
   /** The beginnings of inputs and outputs for lists. */
@@ -150,7 +173,7 @@ export interface FeedbackRow {
   experiment_no: number;
   /** The run of a trace; null for feedback on an uploaded run or on the experiment. */
   run_id: string | null;
-  /** The row of the experiment; both columns are null for feedback on the experiment, or on a run that is no row. */
+  /** The row of the experiment; both columns are null for feedback on the experiment, or on a run that is not a row. */
   example_index: number | null;
   repetition: number | null;
   key: string;
@@ -167,6 +190,8 @@ export interface FeedbackRow {
   comparative_experiment_id: string | null;
   /** 1 if the evaluator failed. */
   is_error: number;
+  /** 0 if the feedback does not keep its trace from expiring. */
+  extends_retention: number;
   created_us: number;
   modified_us: number;
 }
@@ -203,83 +228,4 @@ export interface ComparativeExperimentRow {
   experiment_ids: string;
   created_at: number;
   modified_at: number;
-}
-
-/** The sums over a run and all runs below it. Null if none of them has a value. */
-export interface TreeUsage {
-  tree_prompt_tokens: number | null;
-  tree_completion_tokens: number | null;
-  tree_total_tokens: number | null;
-  tree_prompt_cost: number | null;
-  tree_completion_cost: number | null;
-  tree_total_cost: number | null;
-  tree_first_token_us: number | null;
-}
-
-/** The tokens and costs (USD) of a run itself. */
-export interface OwnUsage {
-  prompt_tokens: number | null;
-  completion_tokens: number | null;
-  total_tokens: number | null;
-  prompt_cost: number | null;
-  completion_cost: number | null;
-  total_cost: number | null;
-  first_token_us: number | null;
-}
-
-/** A run of a trace: a span. The root and all runs below it have the same `trace_id`, the id of the root. */
-export interface TraceRunRow extends OwnUsage, TreeUsage {
-  run_no: number;
-  tenant_id: string;
-  run_id: string;
-  /** The session. */
-  experiment_no: number;
-  trace_id: string;
-  /** The parent may not exist (yet). */
-  parent_run_id: string | null;
-  /** `{start}Z{id}` of all runs from the root to this one, joined by dots: its text order is the order of the tree. */
-  dotted_order: string;
-  is_root: number;
-  /** 1 while the place in the tree is a guess, because the client sent a parent that is unknown, or no place at all. */
-  is_provisional: number;
-  /** Null until the run is posted. */
-  name: string | null;
-  run_type: string;
-  start_us: number;
-  /** Null for a pending run. */
-  end_us: number | null;
-  /** The error, truncated. */
-  error: string | null;
-  /** JSON list. */
-  tags: string | null;
-  /** JSON object: `extra.metadata`. */
-  metadata: string | null;
-  thread_id: string | null;
-  reference_example_id: string | null;
-  inputs_preview: string | null;
-  outputs_preview: string | null;
-  /** JSON {@link UsageDetails}. */
-  usage_details: string | null;
-  /** Bits of merge-run.ts: which fields a patch has set, and what is known of the run. */
-  merge_state: number;
-}
-
-/** The large fields of a run, as JSON except for the error. `extra` is without the metadata. */
-export interface TracePayloadRow {
-  run_no: number;
-  inputs: string | null;
-  outputs: string | null;
-  error: string | null;
-  events: string | null;
-  extra: string | null;
-  serialized: string | null;
-}
-
-export interface TraceAttachmentRow {
-  run_no: number;
-  name: string;
-  mime_type: string;
-  /** 128 random bits that grant access to the attachment. */
-  token: string;
-  data: Uint8Array;
 }

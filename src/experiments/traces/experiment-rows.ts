@@ -1,17 +1,17 @@
 import type { Tx } from "../../platform/database/database.ts";
-import { examplesBy } from "../storage/examples.ts";
+import { microsecondsOf } from "../../platform/lib/times.ts";
+import { allVersionsAt, examplesBy } from "../storage/examples.ts";
 import { nextRepetitions, putTracedRow, rowKeysOf } from "../storage/runs.ts";
-import type { RunDraft } from "./merge-run.ts";
+import type { ExampleRow } from "../storage/schema.ts";
+import type { Run, RunDraft } from "./merge-run.ts";
 import type { TraceSessions } from "./trace-sessions.ts";
 
 /**
- * Stores the root of a trace as a row of its experiment when it has ended: rows are what experiments are compared by. A run is a row
- * if it names an example of the dataset of its session; further runs on the example are repetitions.
+ * Stores the root of a trace as a row of its experiment: rows are what experiments are compared by. A run is a row if it names an
+ * example of the dataset of its session; further runs on the example are repetitions.
  */
 export async function storeExperimentRows(tx: Tx, sessions: TraceSessions, drafts: RunDraft[]): Promise<void> {
-  const roots = drafts.filter(
-    ({ run }) => run.is_root === 1 && run.end_us !== null && run.reference_example_id !== null,
-  );
+  const roots = drafts.filter(({ run }) => run.is_root === 1 && run.reference_example_id !== null);
   for (const [experiment_no, group] of Map.groupBy(roots, ({ run }) => run.experiment_no)) {
     const dataset_no = sessions.datasetOf(experiment_no);
     if (dataset_no !== null) await storeRows(tx, experiment_no, dataset_no, group);
@@ -29,6 +29,7 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
   );
   const indexes = [...examples.values()].map(({ example_index }) => example_index);
   const next = await nextRepetitions(tx, experiment_no, indexes);
+  const versionOf = await exampleVersions(tx, dataset_no, [...examples.values()]);
   for (const { run, payload } of drafts) {
     const example = examples.get(run.reference_example_id as string);
     if (!example) continue;
@@ -42,11 +43,11 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
         ...key,
         run_id: run.run_id,
         tenant_id,
-        example_version: example.version,
+        example_version: versionOf(example, run),
         name: run.name ?? "run",
         start_us: run.start_us,
         // The JavaScript client cuts the end to milliseconds, so that it may be before the start.
-        end_us: Math.max(run.start_us, run.end_us as number),
+        end_us: run.end_us === null ? null : Math.max(run.start_us, run.end_us),
         error: payload.error,
         metadata: run.metadata,
         inputs_preview: run.inputs_preview ?? "",
@@ -56,4 +57,23 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
       payload.outputs,
     );
   }
+}
+
+/**
+ * The version of an example that a run had: the newest at the time in the metadata `example_version`, which the official clients send,
+ * or at the start of the run. Before the first version, it is the first.
+ */
+async function exampleVersions(tx: Tx, dataset_no: number, examples: readonly ExampleRow[]) {
+  const changed = examples.filter(({ version }) => version > 1).map(({ example_index }) => example_index);
+  const columns = ["example_index", "version", "created_at"] as const;
+  const all = changed.length === 0 ? [] : await allVersionsAt(tx, dataset_no, changed, columns);
+  const byIndex = Map.groupBy(all, ({ example_index }) => example_index);
+  return ({ example_index, version }: ExampleRow, { metadata, start_us }: Run): number => {
+    const versions = byIndex.get(example_index);
+    if (!versions) return version;
+    const named: unknown = metadata === null ? undefined : JSON.parse(metadata).example_version;
+    const at_us = (typeof named === "string" ? microsecondsOf(named) : undefined) ?? start_us;
+    const found = versions.findLast(({ created_at }) => Number(created_at) * 1000 <= at_us) ?? versions[0];
+    return found?.version ?? version;
+  };
 }

@@ -1,21 +1,22 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
-import type { FeedbackCreate } from "../contract/feedback.ts";
-import { feedbackTarget, newFeedbackRow } from "../feedback/feedback.ts";
+import type { FeedbackCreate } from "../contract/feedback/feedback.ts";
+import { feedbackTarget, newFeedbackRow, runsOfFeedback } from "../feedback/feedback.ts";
 import { insertMissingConfigs } from "../feedback/feedback-configs.ts";
 import {
   deleteFeedbackOf,
   feedbackOfRuns,
   insertFeedback,
+  moveFeedback,
   takenFeedbackIds,
-  updateFeedback,
 } from "../storage/feedback.ts";
 import { rowKeysOf } from "../storage/runs.ts";
+import type { FeedbackRow } from "../storage/schema.ts";
 import type { RunDraft } from "./merge-run.ts";
 
 /**
- * Stores the feedback of a request. Feedback with a known id is replaced, because a request may arrive again.
+ * Stores the feedback of a request. Feedback with a known id is replaced, because clients may repeat a request.
  *
  * @returns the numbers of the sessions that have changed
  */
@@ -26,25 +27,40 @@ export async function storeFeedback(
   now_ms: number,
   attempt: (id: string, work: () => Promise<void>) => Promise<void>,
 ): Promise<number[]> {
-  const changed: number[] = [];
+  if (feedback.length === 0) return [];
+  const runs = await runsOfFeedback(tx, caller, feedback);
+  const taken = new Set(
+    (
+      await takenFeedbackIds(
+        tx,
+        feedback.flatMap(({ id }) => id ?? []),
+      )
+    ).map((row) => row.feedback_id),
+  );
+  /** By id: of two with the same id, the later one is stored. */
+  const rows = new Map<string, FeedbackRow>();
   for (const input of feedback)
     await attempt(`feedback.${input.id}`, async () => {
-      const row = newFeedbackRow(caller.tenant_id, await feedbackTarget(tx, caller, input), input, now_ms);
-      await deleteFeedbackOf(tx, caller.tenant_id, row.feedback_id);
-      if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
-        throw new ApiError("feedback_exists", row as never);
-      await insertFeedback(tx, [row]);
-      await insertMissingConfigs(tx, caller.tenant_id, [input]);
-      changed.push(row.experiment_no);
+      const target = await feedbackTarget(tx, caller, input, runs);
+      const row = newFeedbackRow(caller.tenant_id, target, input, now_ms);
+      if (taken.has(row.feedback_id) && (await deleteFeedbackOf(tx, caller.tenant_id, row.feedback_id)) > 0)
+        taken.delete(row.feedback_id);
+      if (taken.has(row.feedback_id)) throw new ApiError("feedback_exists", row as never);
+      rows.set(row.feedback_id, row);
     });
-  return changed;
+  await insertFeedback(tx, [...rows.values()]);
+  await insertMissingConfigs(
+    tx,
+    caller.tenant_id,
+    feedback.filter(({ id }) => id !== undefined && rows.has(id)),
+  );
+  return [...rows.values()].map(({ experiment_no }) => experiment_no);
 }
 
 /**
- * Attaches feedback to the runs that it names: clients send feedback before its run, and a run becomes a row of its experiment when
- * it ends.
+ * Attaches feedback to the runs that it names: clients send feedback before its run.
  *
- * @returns the numbers of the sessions that the feedback belonged to
+ * @returns the numbers of the sessions to which the reassigned feedback belonged before
  */
 export async function attachFeedback(tx: Tx, tenant_id: string, drafts: RunDraft[]): Promise<number[]> {
   const runs = new Map(drafts.map(({ run }) => [run.run_id, run]));
@@ -57,7 +73,7 @@ export async function attachFeedback(tx: Tx, tenant_id: string, drafts: RunDraft
     const row = rows.get(run_id as string);
     if (session === experiment_no && (row?.example_index ?? null) === example_index) continue;
     const key = { example_index: row?.example_index ?? null, repetition: row?.repetition ?? null };
-    await updateFeedback(tx, feedback_id, { experiment_no: session, ...key });
+    await moveFeedback(tx, { feedback_id, experiment_no: session, ...key });
     changed.push(experiment_no);
   }
   return changed;

@@ -1,27 +1,43 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Caller } from "../../platform/contract/caller.ts";
 import { type Database, readNow, type Tx, writeUnique } from "../../platform/database/database.ts";
-import { ApiError, type InvalidPart } from "../../platform/errors.ts";
-import { sessionNumbersOf } from "../storage/traces.ts";
+import { ApiError, type InvalidPart, InvalidRequestError } from "../../platform/errors.ts";
+import { sessionNumbersOf } from "../storage/traces/traces.ts";
+import { BodyTurns } from "./body-turns.ts";
 import { storeExperimentRows } from "./experiment-rows.ts";
 import { attachFeedback, storeFeedback } from "./feedback.ts";
-import type { Pricing } from "./merge-run.ts";
+import type { Pricing, RunDraft } from "./merge-run.ts";
 import type { RunOperation, TraceChanges } from "./operation.ts";
 import { otlpErrorBody, otlpResponse, readOtlpRequest } from "./otlp/otlp-request.ts";
 import { toTraceChanges } from "./otlp/otlp-runs.ts";
+import type { SpanExport } from "./otlp/span-export.ts";
 import { OtlpError } from "./otlp/wire-fields.ts";
-import { loadPrices, type Prices } from "./prices.ts";
-import { decompressed, type IngestRequest, readChanges } from "./read-changes.ts";
+import { decompressed, type IngestRequest, MAX_REPORTED, readChanges } from "./read-changes.ts";
+import { deleteSubtrees, endOperations, type TraceEnd } from "./run-tree.ts";
 import { TraceSessions } from "./trace-sessions.ts";
 import { relatedIds, TraceWriter } from "./trace-writer.ts";
+import type { PriceMaps } from "./usage/price-maps.ts";
 
-const MAX_REPORTED = 100;
+/**
+ * A transaction holds SQLite's write lock, which uploads and feedback need, too. One transaction of 25,000 runs held it for 4 s.
+ * The pause is longer than the interval at which other writers retry.
+ */
+const MAX_RUNS_OF_TRANSACTION = 500;
+const PAUSE_MS = 3;
 
 /** An OTLP export request without its body. */
 export interface SpansRequest {
   content_type: string;
   content_encoding: string;
-  /** By names in lower case. */
+  /** By lower-case name. */
   headers: Record<string, string | undefined>;
+}
+
+export interface IngestLimits {
+  /** Of the unpacked body. */
+  max_bytes: number;
+  /** The time (`Date.now()`) after which the result is not sent. A request whose turn comes later is not stored. */
+  deadline_ms: number;
 }
 
 interface SpansResponse {
@@ -29,71 +45,129 @@ interface SpansResponse {
   body: string;
 }
 
-/** The reasons for what was refused. The rest of the request is stored. */
+/** The refused parts of a request, with the reasons. The other parts are stored. */
 export interface IngestResult {
   /** Fields that do not match the contract. */
   invalid: InvalidPart[];
-  /** Runs that contradict what is stored. */
+  /** Runs, feedback and attachments that contradict stored data. */
   refused: InvalidPart[];
 }
 
 /**
- * Stores the runs of traces. A request may arrive again, as a whole or in parts and in any order: runs are merged field by field.
- * All that a request changes is committed in one transaction before the response.
+ * Stores the runs of traces. Requests may be repeated, completely or in parts, and may arrive in any order, so runs are merged field by
+ * field. All changes of a request are committed before the response.
  */
 export class Ingestion {
   readonly #database: Database;
-  #prices: Promise<Prices> | undefined;
+  readonly #turns = new BodyTurns();
+  readonly #prices: PriceMaps;
+  readonly #span_export: SpanExport | undefined;
 
-  constructor(database: Database) {
+  /** @param span_export receives the runs that have ended */
+  constructor(database: Database, prices: PriceMaps, span_export?: SpanExport) {
     this.#database = database;
+    this.#prices = prices;
+    this.#span_export = span_export;
   }
 
-  /**
-   * @param max_bytes the limit of the unpacked body
-   * @throws ApiError when the body cannot be read as a whole
-   */
-  async ingest(caller: Caller, request: IngestRequest, body: Uint8Array, max_bytes: number): Promise<IngestResult> {
-    const changes = readChanges(request, body, max_bytes);
-    const refused = await this.#store(caller, changes);
-    return { invalid: changes.refused.slice(0, MAX_REPORTED), refused: refused.slice(0, MAX_REPORTED) };
+  /** @throws ApiError when the body cannot be read as a whole, or after the deadline */
+  async ingest(
+    caller: Caller,
+    request: IngestRequest,
+    sent: Uint8Array,
+    { max_bytes, deadline_ms }: IngestLimits,
+  ): Promise<IngestResult> {
+    const unpack = () => decompressed(sent, request.content_encoding, max_bytes);
+    return this.#turns.use(sent, deadline_ms, unpack, async (body) => {
+      const changes = readChanges(request, body, max_bytes);
+      const refused = await this.#store(caller, changes, request.is_of_agent);
+      return { invalid: changes.refused, refused: refused.slice(0, MAX_REPORTED) };
+    });
   }
 
   /**
    * Stores the spans of an OTLP export request as runs.
    *
    * @returns the response; its body is in base64, because it may be protobuf
-   * @throws ApiError when the body cannot be unpacked
+   * @throws ApiError when the body cannot be unpacked, or after the deadline
    */
   async ingestSpans(
     caller: Caller,
     request: SpansRequest,
     sent: Uint8Array,
-    max_bytes: number,
+    { max_bytes, deadline_ms }: IngestLimits,
   ): Promise<SpansResponse> {
     const { content_type } = request;
     const respond = (status: number, body: Uint8Array) => ({ status, body: Buffer.from(body).toString("base64") });
-    try {
-      const spans = readOtlpRequest(decompressed(sent, request.content_encoding, max_bytes), content_type);
-      const { changes, rejected } = toTraceChanges(spans, request.headers);
-      const refused = await this.#store(caller, changes);
-      const message = [rejected.message, ...refused.map(({ msg }) => msg)].filter((text) => text !== "").join("; ");
-      return respond(200, otlpResponse(content_type, { count: rejected.count + refused.length, message }));
-    } catch (error) {
-      if (!(error instanceof OtlpError)) throw error;
-      return respond(error.status, otlpErrorBody(content_type, error.status, error.message));
-    }
+    const unpack = () => decompressed(sent, request.content_encoding, max_bytes);
+    return this.#turns.use(sent, deadline_ms, unpack, async (unpacked) => {
+      try {
+        const { changes, rejected } = toTraceChanges(readOtlpRequest(unpacked, content_type), request.headers);
+        const refused = await this.#store(caller, changes);
+        const message = [rejected.message, ...refused.map(({ msg }) => msg)].filter((text) => text !== "").join("; ");
+        return respond(200, otlpResponse(content_type, { count: rejected.count + refused.length, message }));
+      } catch (error) {
+        if (!(error instanceof OtlpError)) throw error;
+        return respond(error.status, otlpErrorBody(content_type, error.status, error.message));
+      }
+    });
   }
 
-  async #store(caller: Caller, changes: TraceChanges): Promise<InvalidPart[]> {
-    this.#prices ??= loadPrices();
-    const prices = await this.#prices;
-    const pricing = { prices, map: prices.mapOf([]) };
-    return writeUnique(this.#database, (tx) => storeChanges(tx, caller, changes, pricing));
+  /** Ends the open runs of a trace whose program ended without a report. */
+  async end(caller: Caller, end: TraceEnd): Promise<void> {
+    const none = { attachments: [], feedback: [] };
+    const changesIn = async (tx: Tx) => ({ operations: await endOperations(tx, caller.tenant_id, end), ...none });
+    await this.#commit(caller, changesIn, true);
+  }
+
+  /** Deletes runs with all runs below them. Unknown runs are ignored. */
+  async delete({ tenant_id }: Caller, run_ids: string[]): Promise<void> {
+    await this.#database.write((tx) => deleteSubtrees(tx, tenant_id, run_ids));
+  }
+
+  async #store(caller: Caller, changes: TraceChanges, is_of_agent = false): Promise<InvalidPart[]> {
+    const refused: InvalidPart[] = [];
+    for (const part of partsOf(changes)) {
+      if (part.begins_at > 0) await delay(PAUSE_MS);
+      refused.push(...(await this.#commit(caller, async () => part, is_of_agent)));
+    }
+    return refused;
+  }
+
+  /** @param changesIn returns changes that may depend on the stored runs */
+  async #commit(
+    caller: Caller,
+    changesIn: (tx: Tx) => Promise<TraceChanges>,
+    is_of_agent: boolean,
+  ): Promise<InvalidPart[]> {
+    const pricing = await this.#prices.pricingOf(this.#database.read, caller.tenant_id);
+    const { refused, drafts } = await writeUnique(this.#database, async (tx) =>
+      storeChanges(tx, caller, await changesIn(tx), pricing),
+    );
+    this.#span_export?.export(drafts, is_of_agent);
+    return refused;
   }
 }
 
-async function storeChanges(tx: Tx, caller: Caller, changes: TraceChanges, pricing: Pricing): Promise<InvalidPart[]> {
+/** The changes of each transaction. A value of a patch takes precedence over one of a post of the same run, whatever their order. */
+function* partsOf(changes: TraceChanges): Generator<TraceChanges & { begins_at: number }> {
+  const operations = changes.operations.toSorted((a, b) => Number(a.kind === "patch") - Number(b.kind === "patch"));
+  for (let begins_at = 0; ; begins_at += MAX_RUNS_OF_TRANSACTION) {
+    const end = begins_at + MAX_RUNS_OF_TRANSACTION;
+    const isLast = end >= operations.length;
+    // Attachments and feedback refer to runs.
+    const { attachments, feedback } = isLast ? changes : { attachments: [], feedback: [] };
+    yield { operations: operations.slice(begins_at, end), attachments, feedback, begins_at };
+    if (isLast) return;
+  }
+}
+
+async function storeChanges(
+  tx: Tx,
+  caller: Caller,
+  changes: TraceChanges,
+  pricing: Pricing,
+): Promise<{ refused: InvalidPart[]; drafts: RunDraft[] }> {
   const { operations, attachments, feedback } = changes;
   const refused: InvalidPart[] = [];
   const refuse = (id: string, { message }: ApiError) =>
@@ -102,8 +176,10 @@ async function storeChanges(tx: Tx, caller: Caller, changes: TraceChanges, prici
     try {
       await work();
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      refuse(id, error);
+      if (error instanceof InvalidRequestError)
+        refused.push(...error.parts.map((part) => ({ ...part, loc: ["body", id, ...part.loc.slice(1)] })));
+      else if (error instanceof ApiError) refuse(id, error);
+      else throw error;
     }
   };
   const now_ms = await readNow(tx);
@@ -111,16 +187,14 @@ async function storeChanges(tx: Tx, caller: Caller, changes: TraceChanges, prici
   const numbers = [...new Set(known.values())];
   const sessions = await TraceSessions.open(tx, caller, operations, numbers, needsDefault(operations, known), now_ms);
   const writer = await TraceWriter.open(tx, caller.tenant_id, sessions, operations, attachments, now_ms);
-  // A value of a patch takes precedence over one of a post of the same run, whatever their order.
-  for (const operation of operations.toSorted((a, b) => Number(a.kind === "patch") - Number(b.kind === "patch")))
-    await attempt(operation.id, () => writer.apply(operation));
+  for (const operation of operations) await attempt(operation.id, () => writer.apply(operation));
   await writer.store(pricing, refuse);
   for (const attachment of attachments) await attempt(attachment.run_id, () => writer.attach(attachment));
   await storeExperimentRows(tx, sessions, writer.drafts);
   const targets = await storeFeedback(tx, caller, feedback, now_ms, attempt);
   targets.push(...(await attachFeedback(tx, caller.tenant_id, writer.drafts)));
   await sessions.markDirty([...writer.drafts.map(({ run }) => run.experiment_no), ...targets]);
-  return refused;
+  return { refused, drafts: writer.drafts };
 }
 
 /** Whether a run names no session, and neither does the root of its trace. */

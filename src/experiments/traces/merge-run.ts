@@ -1,13 +1,18 @@
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isObject } from "../../platform/lib/json/json.ts";
-import type { TracePayloadRow, TraceRunRow } from "../storage/schema.ts";
-import { previewOf } from "../upload/staging.ts";
+import { THREAD_KEYS } from "../storage/run-filter.ts";
+import type { TracePayloadRow, TraceRunRow } from "../storage/traces/trace-schema.ts";
+import { MAX_ERROR_CHARS } from "../storage/traces/traces.ts";
+import { messagePreview } from "./message-preview.ts";
 import type { RunOperation } from "./operation.ts";
-import { modelOf, type PriceMap, type Prices } from "./prices.ts";
 import { rootPosition, segmentOf, type TreePosition } from "./tree-position.ts";
-import { firstTokenOf, ownUsage, trimEvents } from "./usage.ts";
+import { modelOf, type PriceMap, type Prices } from "./usage/prices.ts";
+import { firstTokenOf, ownUsage, trimEvents } from "./usage/usage.ts";
 
-/** The fields whose origin is remembered: a value of a patch is not replaced by a value of a post. The order is stored. */
+/**
+ * Fields for which `merge_state` records that a patch has set them: a post does not replace these values. The bit positions are stored, so
+ * the order must not change.
+ */
 const MERGED = [
   "name",
   "run_type",
@@ -27,6 +32,7 @@ type MergedField = (typeof MERGED)[number];
 /** Further bits of `merge_state`. */
 const HAS_POST = 1 << 20;
 const HAS_SESSION = 1 << 21;
+const HAS_THREAD = 1 << 22;
 
 type Payload = Omit<TracePayloadRow, "run_no">;
 export type Run = Omit<TraceRunRow, "run_no">;
@@ -37,12 +43,16 @@ export interface RunDraft {
   run_no: number | undefined;
   run: Run;
   payload: Payload;
-  /** Whether outputs, events, metadata or the type changed, from which tokens and costs are computed. */
+  /** Whether the run had ended before the request. */
+  was_ended: boolean;
+  /** Whether outputs, `extra`, the run type or another start were sent: the thread, tokens and costs are computed from them. */
   changes_usage: boolean;
 }
 
-const MAX_ERROR_CHARS = 1_000;
-/** LangChain sends the constructor arguments of every object; only those of models and prompts say anything. */
+/**
+ * LangChain sends `serialized`, the constructor arguments, for every run. It is stored only for models and prompts, where it is
+ * informative.
+ */
 const SERIALIZED_TYPES = new Set(["llm", "prompt"]);
 const DEFAULT_TYPE = "chain";
 
@@ -63,10 +73,11 @@ const NO_USAGE = {
   tree_first_token_us: null,
 };
 
-/** A run of which nothing is known but its id. */
+/** A run of which only the id and a start time are known. */
 export const newDraft = (tenant_id: string, run_id: string, start_us: number): RunDraft => ({
   run_no: undefined,
   changes_usage: false,
+  was_ended: false,
   run: {
     tenant_id,
     run_id,
@@ -100,11 +111,13 @@ type MergeState = Pick<Run, "merge_state">;
 
 export const isPosted = ({ merge_state }: MergeState): boolean => (merge_state & HAS_POST) !== 0;
 export const hasSession = ({ merge_state }: MergeState): boolean => (merge_state & HAS_SESSION) !== 0;
+/** Whether the metadata of the run itself name its thread. */
+export const hasThread = ({ merge_state }: MergeState): boolean => (merge_state & HAS_THREAD) !== 0;
 export const markSession = (run: MergeState): void => {
   run.merge_state |= HAS_SESSION;
 };
 
-/** Merges the fields of an operation, except for the position and the session. Missing fields stay as they are. */
+/** Merges the fields of an operation, except for the position and the session. Missing fields do not change the run. */
 export function mergeFields(draft: RunDraft, { kind, fields }: RunOperation): void {
   const { run, payload } = draft;
   const isPatch = kind === "patch";
@@ -116,18 +129,21 @@ export function mergeFields(draft: RunDraft, { kind, fields }: RunOperation): vo
   };
   if (take("name")) run.name = fields.name as string;
   if (take("run_type")) run.run_type = fields.run_type as string;
-  if (take("start_time")) run.start_us = fields.start_time as number;
+  if (take("start_time") && run.start_us !== fields.start_time) {
+    run.start_us = fields.start_time as number;
+    draft.changes_usage = true;
+  }
   if (take("end_time")) run.end_us = fields.end_time as number;
   if (take("tags")) run.tags = JSON.stringify(fields.tags);
   if (take("reference_example_id")) run.reference_example_id = fields.reference_example_id as string;
   if (take("inputs")) {
     payload.inputs = JSON.stringify(fields.inputs);
-    run.inputs_preview = previewOf(fields.inputs as JsonObject);
+    run.inputs_preview = messagePreview(fields.inputs as JsonObject);
   }
-  // The Python client posts a run that has not ended with empty outputs and events.
+  // When a run starts, the Python client posts it with empty outputs and events.
   if (!(kind === "post" && isEmpty(fields.outputs)) && take("outputs")) {
     payload.outputs = JSON.stringify(fields.outputs);
-    run.outputs_preview = previewOf(fields.outputs as JsonObject);
+    run.outputs_preview = messagePreview(fields.outputs as JsonObject);
     draft.changes_usage = true;
   }
   if (!(kind === "post" && fields.events?.length === 0) && take("events")) {
@@ -148,7 +164,7 @@ export function mergeFields(draft: RunDraft, { kind, fields }: RunOperation): vo
 
 const isEmpty = (value: object | undefined): boolean => value !== undefined && Object.keys(value).length === 0;
 
-/** `extra` and `extra.metadata` are merged key by key; a key of a patch is not replaced by one of a post. */
+/** `extra` and `extra.metadata` are merged key by key; a post does not replace keys after a patch has set `extra`. */
 function mergeExtra(draft: RunDraft, { metadata, ...extra }: JsonObject, isPatch: boolean): void {
   const { run, payload } = draft;
   const bit = 1 << MERGED.indexOf("extra");
@@ -163,9 +179,6 @@ function mergeExtra(draft: RunDraft, { metadata, ...extra }: JsonObject, isPatch
   draft.changes_usage = true;
 }
 
-/** The keys of metadata that name the thread, in the order of the original. */
-const THREAD_KEYS = ["session_id", "thread_id", "conversation_id"];
-
 /** The built-in prices and those of the workspace. */
 export interface Pricing {
   prices: Prices;
@@ -178,7 +191,10 @@ export function deriveColumns(draft: RunDraft, { prices, map }: Pricing): void {
   const { run, payload } = draft;
   const metadata: JsonObject = run.metadata === null ? {} : JSON.parse(run.metadata);
   const thread = THREAD_KEYS.map((key) => metadata[key]).find((value) => typeof value === "string");
-  run.thread_id = (thread as string | undefined) ?? null;
+  if (thread !== undefined) {
+    run.thread_id = thread as string;
+    run.merge_state |= HAS_THREAD;
+  }
   const outputs: JsonObject | null = payload.outputs === null ? null : JSON.parse(payload.outputs);
   const extra: JsonObject = payload.extra === null ? {} : JSON.parse(payload.extra);
   const usage = ownUsage({ run_type: run.run_type, outputs, metadata });

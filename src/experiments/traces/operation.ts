@@ -1,5 +1,5 @@
-import type { FeedbackCreate } from "../contract/feedback.ts";
-import type { RunFields } from "../contract/traces.ts";
+import type { FeedbackCreate } from "../contract/feedback/feedback.ts";
+import type { RunFields } from "../contract/traces/traces.ts";
 
 /** A new run, or a change of a run, that a client sent. A field of a patch takes precedence over the same field of a post. */
 export interface RunOperation {
@@ -15,7 +15,7 @@ export interface Attachment {
   data: Uint8Array;
 }
 
-/** What one request adds to the traces of a workspace. */
+/** The changes that one request makes to the traces of a workspace. */
 export interface TraceChanges {
   operations: RunOperation[];
   attachments: Attachment[];

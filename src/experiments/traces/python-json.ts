@@ -3,8 +3,8 @@ import { JsonError, parseUntrusted } from "../../platform/lib/json/json.ts";
 type Limits = Parameters<typeof parseUntrusted>[1];
 
 /**
- * Parses JSON of a client, in which NaN and Infinity are null. Python's `json` writes them, and the Python client uses it for values
- * that its faster encoder refuses: large integers, unpaired surrogates.
+ * Parses JSON from a client. NaN and Infinity become null. Python's `json` writes them, and the Python client uses it for values that its
+ * faster encoder refuses: large integers, unpaired surrogates.
  */
 export function parsePythonJson(text: string, limits: Limits): unknown {
   try {
@@ -29,7 +29,7 @@ function withNulls(text: string): string {
   return result + text.slice(copied);
 }
 
-/** @param from the index behind the opening quote */
+/** @param from the index after the opening quote */
 function endOfString(text: string, from: number): number {
   for (let i = from; i < text.length; i++) {
     const char = text[i];

@@ -4,22 +4,27 @@ import type { z } from "zod";
 import { invalidParts } from "../../platform/contract/validation-errors.ts";
 import { ApiError, type InvalidPart } from "../../platform/errors.ts";
 import { isObject, JsonError, type JsonObject, MAX_DEPTH } from "../../platform/lib/json/json.ts";
-import { FeedbackCreate } from "../contract/feedback.ts";
+import { FeedbackCreate } from "../contract/feedback/feedback.ts";
 import { uuidOrHex } from "../contract/fields.ts";
-import { RunCreate, RunUpdate } from "../contract/traces.ts";
+import { RunCreate, RunUpdate } from "../contract/traces/traces.ts";
 import type { TraceChanges } from "./operation.ts";
 import { parsePythonJson } from "./python-json.ts";
 
-/** A request as it arrived. */
+/** An ingestion request without its body. */
 export interface IngestRequest {
   kind: "create" | "update" | "batch" | "multipart";
-  /** The run of an update. */
+  /** The run id in the path of an update. */
   run_id?: string | undefined;
   content_type: string;
   content_encoding: string;
+  /** The runs are those of an agent of this service. */
+  is_of_agent?: boolean;
 }
 
-/** The changes of a request, and the reasons for those that are refused. */
+/** The reasons that a response contains. */
+export const MAX_REPORTED = 100;
+
+/** The valid changes of a request, and the first reasons for the refused parts. */
 export interface ReadChanges extends TraceChanges {
   refused: InvalidPart[];
 }
@@ -33,18 +38,20 @@ const MAX_NAME_CHARS = 200;
 const BATCH_LIMITS = { depth: 1_000, keys: 5_000_000, values: 20_000_000 };
 
 const UNKNOWN_PART =
-  "unknown part name: use post.<run_id>, patch.<run_id>, feedback.<id>, or attachment.<run_id>.<name> with a name of at most " +
-  `${MAX_NAME_CHARS} characters without dots`;
+  "unknown part name: use post.<run_id> or patch.<run_id>, optionally followed by .inputs, .outputs, .events, .extra, .error or " +
+  ".serialized; feedback.<id>; or attachment.<run_id>.<name> with a name of at most " +
+  `${MAX_NAME_CHARS} characters and no dots`;
 
+const RUN_PARTS = new Set(["inputs", "outputs", "events", "extra", "error", "serialized"]);
 const PAYLOADS = ["inputs", "outputs", "events", "extra", "serialized"] as const;
 
 /**
  * Reads the body of an ingestion request.
  *
- * @throws ApiError when the body as a whole cannot be read: its encoding, its size, its boundary, or the JSON of a batch
+ * @param bytes the unpacked body
+ * @throws ApiError when the body as a whole cannot be read: its size, its boundary, or the JSON of a batch
  */
-export function readChanges(request: IngestRequest, sent: Uint8Array, max_bytes: number): ReadChanges {
-  const bytes = decompressed(sent, request.content_encoding, max_bytes);
+export function readChanges(request: IngestRequest, bytes: Uint8Array, max_bytes: number): ReadChanges {
   const changes = new ChangeReader();
   if (request.kind === "multipart") return changes.readMultipart(bytes, request.content_type, max_bytes);
   const body = parseBody(bytes);
@@ -54,7 +61,7 @@ export function readChanges(request: IngestRequest, sent: Uint8Array, max_bytes:
   return changes;
 }
 
-/** @throws ApiError when the body is not compressed as it says, or unpacks to more than `max_bytes` */
+/** @throws ApiError when the body is not compressed with `content_encoding`, or exceeds `max_bytes` after decompression */
 export function decompressed(body: Uint8Array, content_encoding: string, max_bytes: number): Uint8Array {
   try {
     switch (content_encoding) {
@@ -74,12 +81,12 @@ export function decompressed(body: Uint8Array, content_encoding: string, max_byt
   throw new ApiError("unsupported_encoding", { encoding: content_encoding });
 }
 
+const textOf = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString();
+
 function parseBody(bytes: Uint8Array): JsonObject {
   try {
-    const body = parsePythonJson(
-      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
-      BATCH_LIMITS,
-    );
+    const body = parsePythonJson(textOf(bytes), BATCH_LIMITS);
     if (isObject(body)) return body;
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
@@ -115,17 +122,23 @@ class ChangeReader implements ReadChanges {
   /** Part names: `post.{id}`, `post.{id}.{field}` (the same with `patch`), `attachment.{id}.{name}`, `feedback.{id}`. */
   readMultipart(bytes: Uint8Array, content_type: string, max_bytes: number): this {
     const boundary = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(content_type);
-    if (!boundary) throw new ApiError("bad_trace_body", { reason: "The content type has no boundary." });
+    if (!boundary)
+      throw new ApiError("bad_trace_body", { reason: "The multipart content type has no boundary parameter." });
+    if (bytes.length === 0) throw new ApiError("bad_trace_body", { reason: "The body is empty." });
     const runs = new Map<string, RunParts>();
     const limits = { maxFileSize: MAX_ATTACHMENT_BYTES, maxParts: MAX_PARTS, maxTotalSize: max_bytes };
     try {
       for (const part of parseMultipart(bytes, { boundary: (boundary[1] ?? boundary[2]) as string, ...limits })) {
         const [kind, id = "", ...rest] = (part.name ?? "").split(".");
         const field = rest.join(".");
-        if (kind === "post" || kind === "patch") this.#addRunPart(runs, kind, id, field, part.text);
-        else if (kind === "feedback" && field === "") this.#addFeedback(id, part.text);
+        // `part.bytes` would copy them.
+        const [data = new Uint8Array(), ...more] = part.content;
+        const content = more.length === 0 ? data : part.bytes;
+        const isOfRun = (kind === "post" || kind === "patch") && (field === "" || RUN_PARTS.has(field));
+        if (isOfRun) this.#addRunPart(runs, kind, id, field, content);
+        else if (kind === "feedback" && field === "") this.#addFeedback(id, textOf(content));
         else if (kind === "attachment" && field !== "" && field.length <= MAX_NAME_CHARS && !field.includes("."))
-          this.#addAttachment(id, field, part.headers["content-type"], part.bytes);
+          this.#addAttachment(id, field, part.headers["content-type"], content);
         else this.#refuse([part.name ?? ""], UNKNOWN_PART, part.name);
       }
     } catch (error) {
@@ -140,10 +153,13 @@ class ChangeReader implements ReadChanges {
     return this;
   }
 
-  /** Checks an operation and adds it, or the reasons why it is refused. */
+  /** Validates an operation, and adds either the operation or the reasons why it is refused. */
   add(kind: "post" | "patch", run: JsonObject, loc: (string | number)[]): void {
     const id = uuidOrHex.safeParse(run.id, { reportInput: true });
-    if (!id.success) return void this.refused.push(...invalidParts(id.error.issues, run.id, ["body", ...loc, "id"]));
+    if (!id.success) {
+      this.#report(invalidParts(id.error.issues, run.id, ["body", ...loc, "id"]));
+      return;
+    }
     const fields = { ...run };
     for (const name of PAYLOADS) {
       const value = fields[name];
@@ -154,13 +170,13 @@ class ChangeReader implements ReadChanges {
     if (checked) this.operations.push({ kind, id: id.data, fields: checked });
   }
 
-  #addRunPart(runs: Map<string, RunParts>, kind: "post" | "patch", id: string, field: string, text: string): void {
+  #addRunPart(runs: Map<string, RunParts>, kind: RunParts["kind"], id: string, field: string, data: Uint8Array): void {
     const name = `${kind}.${id}`;
     const parts = runs.get(name) ?? { kind, main: undefined, fields: {} };
     runs.set(name, parts);
-    const isTooLarge = text.length > MAX_FIELD_BYTES;
+    const isTooLarge = data.byteLength > MAX_FIELD_BYTES;
     if (isTooLarge) this.#refuse([id, field], `is larger than ${MAX_FIELD_BYTES} bytes`);
-    const value = isTooLarge ? undefined : this.#parse(text, [id, field]);
+    const value = isTooLarge ? undefined : this.#parse(textOf(data), [id, field]);
     if (value === undefined) return;
     if (field !== "") parts.fields[field] = value;
     else if (isObject(value)) parts.main = value;
@@ -171,7 +187,7 @@ class ChangeReader implements ReadChanges {
     const id = uuidOrHex.safeParse(run_id);
     const mime_type = (content_type ?? "application/octet-stream").replace(/;\s*length=\d+/, "").trim();
     if (id.success) this.attachments.push({ run_id: id.data, name, mime_type: mime_type.slice(0, 200), data });
-    else this.#refuse([`attachment.${run_id}.${name}`], "the run id must be a UUID", run_id);
+    else this.#refuse([`attachment.${run_id}.${name}`], "the run ID must be a UUID", run_id);
   }
 
   #addFeedback(id: string, text: string): void {
@@ -193,7 +209,7 @@ class ChangeReader implements ReadChanges {
 
   #check<T>(schema: z.ZodType<T>, value: unknown, loc: string[]): T | undefined {
     const result = schema.safeParse(value, { reportInput: true });
-    if (!result.success) this.refused.push(...invalidParts(result.error.issues, value, ["body", ...loc]));
+    if (!result.success) this.#report(invalidParts(result.error.issues, value, ["body", ...loc]));
     return result.data;
   }
 
@@ -203,7 +219,11 @@ class ChangeReader implements ReadChanges {
       msg: `Value error, ${reason}`,
       type: "value_error",
     };
-    this.refused.push(input === undefined ? part : { ...part, input });
+    this.#report([input === undefined ? part : { ...part, input }]);
+  }
+
+  #report(parts: InvalidPart[]): void {
+    this.refused.push(...parts.slice(0, MAX_REPORTED - this.refused.length));
   }
 }
 

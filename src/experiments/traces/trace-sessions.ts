@@ -2,7 +2,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import type { RunFields } from "../contract/traces.ts";
+import type { RunFields } from "../contract/traces/traces.ts";
 import { NO_STATS } from "../sessions/stats.ts";
 import {
   experimentsById,
@@ -14,7 +14,7 @@ import {
 import type { ExperimentRow } from "../storage/schema.ts";
 import type { RunOperation } from "./operation.ts";
 
-/** The session of runs that name none. */
+/** The session for runs that name no session. */
 const DEFAULT_SESSION = "default";
 
 const ADDRESS = /^lrn:agents\/([^/]+)\/environments\/([^/]+)$/;
@@ -26,7 +26,7 @@ function nameIn({ session_name, address }: RunFields): string | undefined {
   return agent === undefined ? undefined : `${agent}/${environment}`;
 }
 
-/** The sessions that a request names. They are locked, so that requests which change the same traces follow each other. */
+/** The sessions that a request names. They are locked, so that requests that change the same traces are processed one at a time. */
 export class TraceSessions {
   readonly #tx: Tx;
   readonly #byId = new Map<string, ExperimentRow>();
@@ -71,7 +71,7 @@ export class TraceSessions {
   }
 
   /**
-   * The session that the fields of a run name; undefined if they name none.
+   * The session that the fields of a run name; undefined if they name no session.
    *
    * @throws ApiError when `session_id` is unknown
    */
@@ -91,17 +91,17 @@ export class TraceSessions {
     if (!session)
       throw new ApiError("bad_trace_body", {
         reason:
-          "The run was refused because its parent or its root was refused. Correct that run, and send both again.",
+          "The run was rejected because its parent or root run was rejected. Correct that run, and send both again.",
       });
     return session.experiment_no;
   }
 
-  /** Null for a session that is no experiment. */
+  /** Null for a session without a dataset. */
   datasetOf(experiment_no: number): number | null {
     return this.#byNumber.get(experiment_no)?.dataset_no ?? null;
   }
 
-  /** The statistics are computed with the next read. */
+  /** Marks the statistics as outdated. The next read computes them. */
   async markDirty(numbers: readonly number[]): Promise<void> {
     await markStatsDirty(
       this.#tx,

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
-import type { TracePayloadRow, TraceRunRow, TreeUsage } from "../storage/schema.ts";
+import type { TracePayloadRow, TraceRunRow, TreeUsage } from "../storage/traces/trace-schema.ts";
 import {
   attachmentNames,
+  findNodes,
   findTraceRuns,
   insertPayloads,
   insertTraceRuns,
@@ -12,13 +13,16 @@ import {
   putAttachment,
   type TraceNode,
   traceNodes,
+  traceSizes,
+  tracesWithChildren,
   updatePayload,
   updateTraceRun,
-} from "../storage/traces.ts";
+} from "../storage/traces/traces.ts";
 import {
   columnsOf,
   deriveColumns,
   hasSession,
+  hasThread,
   isPosted,
   markSession,
   mergeFields,
@@ -28,17 +32,19 @@ import {
   type RunDraft,
 } from "./merge-run.ts";
 import type { Attachment, RunOperation } from "./operation.ts";
+import { placeProvisional } from "./place-provisional.ts";
 import type { TraceSessions } from "./trace-sessions.ts";
-import { invalidOrder, positionOf, startOf } from "./tree-position.ts";
-import { treeUsage } from "./tree-usage.ts";
+import { ancestorIdsOf, invalidOrder, MAX_ORDER_CHARS, positionOf, startOf } from "./tree-position.ts";
+import { treeUsage } from "./usage/tree-usage.ts";
+import { addUsageToAncestors } from "./usage/usage-of-ancestors.ts";
 
 /** The limit of the original. */
 const MAX_RUNS_OF_TRACE = 25_000;
 const MAX_ATTACHMENTS_OF_RUN = 100;
-/** About 340 levels. */
-const MAX_ORDER_CHARS = 20_000;
 
-/** The runs that an operation concerns: its own, its parent and its root. */
+type Refuse = (run_id: string, error: ApiError) => void;
+
+/** The ids of the runs that an operation refers to: its own run, the parent and the root. */
 export const relatedIds = ({ id, fields }: RunOperation): string[] =>
   [id, fields.parent_run_id, rootIdOf(fields)].filter((related) => related !== undefined);
 
@@ -96,7 +102,7 @@ export class TraceWriter {
     return [...this.#drafts.values()];
   }
 
-  /** @throws ApiError when the operation contradicts the place of the run, or names an unknown session */
+  /** @throws ApiError when the operation contradicts the position of the run, or names an unknown session */
   apply(operation: RunOperation): void {
     const { id, fields } = operation;
     const session_no = this.#sessions.named(fields);
@@ -107,8 +113,8 @@ export class TraceWriter {
     const isPlaced = run.is_provisional === 0;
     if (position && position.dotted_order.length > MAX_ORDER_CHARS) throw invalidOrder("the run is nested too deeply");
     if (position && isPlaced && (position.trace_id !== run.trace_id || position.parent_run_id !== run.parent_run_id)) {
-      // Without the parent, a position is a guess.
-      if (!position.is_provisional) throw invalidOrder("a run cannot move to another trace or parent");
+      // A position without a known parent is provisional, so the stored position is kept.
+      if (!position.is_provisional) throw invalidOrder("the trace and the parent of a run cannot be changed");
     } else if (position && !isPlaced) Object.assign(run, columnsOf(position));
     else if (operation.kind === "post" && !isPlaced && run.parent_run_id === null) run.is_provisional = 0;
     if (session_no !== undefined && (!isPosted(run) || !hasSession(run))) {
@@ -122,32 +128,82 @@ export class TraceWriter {
   }
 
   /**
-   * Stores the runs: places the runs below new parents, and adds up tokens and costs of the traces.
+   * Stores the runs, moves runs below parents that have arrived, and sums the tokens and costs of the traces.
    *
    * @param refuse called for each run that exceeds the limit of its trace
    */
-  async store(pricing: Pricing, refuse: (run_id: string, error: ApiError) => void): Promise<void> {
+  async store(pricing: Pricing, refuse: Refuse): Promise<void> {
     if (this.#drafts.size === 0) return;
+    for (const draft of this.drafts) deriveColumns(draft, pricing);
     const children = await provisionalChildren(this.#tx, this.#tenant_id, [...this.#drafts.keys()]);
-    const trace_ids = new Set([
-      ...this.drafts.map(({ run }) => run.trace_id),
-      ...children.map(({ trace_id }) => trace_id),
-    ]);
-    const nodes = new Map<string, TraceNode>();
-    for (const node of await traceNodes(this.#tx, this.#tenant_id, [...trace_ids])) nodes.set(node.run_id, node);
-    const before = new Map([...nodes].map(([run_id, node]) => [run_id, { ...node }]));
-    for (const draft of this.drafts) {
-      deriveColumns(draft, pricing);
-      nodes.set(draft.run.run_id, draft.run);
-    }
-    placeProvisional(nodes);
-    const traces = Map.groupBy(nodes.values(), ({ trace_id }) => trace_id);
-    for (const [trace_id, runs] of traces) {
+    const isMoving = children.length > 0 || this.drafts.some((draft) => this.#mayMove(draft));
+    const nodes = new LoadedNodes();
+    const trace_ids = new Set([...this.drafts.map(({ run }) => run), ...children].map(({ trace_id }) => trace_id));
+    const whole = isMoving ? trace_ids : await this.#addUsage(nodes, refuse);
+    nodes.add(await traceNodes(this.#tx, this.#tenant_id, [...whole]));
+    for (const { run } of this.drafts) nodes.now.set(run.run_id, run);
+    if (isMoving) placeProvisional(nodes.now);
+    for (const [trace_id, runs] of Map.groupBy(nodes.now.values(), (run) => run.trace_id)) {
+      if (!isMoving && !whole.has(trace_id)) continue;
       this.#limitTrace(runs, refuse);
-      takeSessionOfRoot(nodes.get(trace_id), runs);
+      inheritFromRoot(nodes.now.get(trace_id), runs);
       sumUsage(runs);
     }
-    await this.#write(nodes, before);
+    await this.#write(nodes);
+  }
+
+  /** Whether a run is in no trace for certain, or was in another one. */
+  #mayMove({ run }: RunDraft): boolean {
+    const isWaiting = run.is_provisional === 1 && run.parent_run_id !== null;
+    return isWaiting || (this.#stored.get(run.run_id)?.trace_id ?? run.trace_id) !== run.trace_id;
+  }
+
+  /**
+   * Adds the usage of the drafts to the runs above them.
+   *
+   * @param nodes receives the runs above the drafts
+   * @returns the traces for which this was not possible, because other runs decide, too
+   */
+  async #addUsage(nodes: LoadedNodes, refuse: Refuse): Promise<Set<string>> {
+    const traces = Map.groupBy(this.drafts, ({ run }) => run.trace_id);
+    const sizes = await traceSizes(this.#tx, this.#tenant_id, [...traces.keys()]);
+    // Runs below the root inherit its session and its thread.
+    const isOther = ({ run }: RunDraft) => {
+      const stored = this.#stored.get(run.run_id);
+      return stored?.experiment_no !== run.experiment_no || stored.thread_id !== run.thread_id;
+    };
+    const isWhole = (trace_id: string) => {
+      const root = this.#drafts.get(trace_id);
+      return !sizes.has(trace_id) || (root !== undefined && isOther(root));
+    };
+    const whole = new Set([...traces.keys()].filter(isWhole));
+    const parts = [...traces].filter(([trace_id]) => !whole.has(trace_id));
+    const drafts = parts.flatMap(([, each]) => each);
+    const created = drafts.filter(({ run_no }) => run_no === undefined).map(({ run }) => run.run_id);
+    const trace_ids = parts.map(([trace_id]) => trace_id);
+    for (const id of await tracesWithChildren(this.#tx, this.#tenant_id, trace_ids, created)) whole.add(id);
+    const above = new Set(drafts.flatMap(({ run }) => ancestorIdsOf(run.dotted_order)));
+    nodes.add(
+      await findNodes(
+        this.#tx,
+        this.#tenant_id,
+        [...above].filter((id) => !this.#drafts.has(id)),
+      ),
+    );
+    for (const [trace_id, each] of parts) {
+      if (whole.has(trace_id)) continue;
+      const room = MAX_RUNS_OF_TRACE - (sizes.get(trace_id) ?? 0);
+      for (const { run } of each.filter(({ run_no }) => run_no === undefined).slice(Math.max(0, room)))
+        this.#refuse(run.run_id, refuse);
+      const runs = each.map(({ run }) => run).filter(({ run_id }) => this.#drafts.has(run_id));
+      const findRun = (id: string) => {
+        const run = this.#drafts.get(id)?.run ?? nodes.now.get(id);
+        return run?.trace_id === trace_id ? run : undefined;
+      };
+      inheritFromRoot(findRun(trace_id), runs);
+      if (!addUsageToAncestors(runs, this.#stored, findRun)) whole.add(trace_id);
+    }
+    return whole;
   }
 
   /** @throws ApiError when the run is unknown or has too many attachments */
@@ -156,7 +212,7 @@ export class TraceWriter {
     if (run_no === undefined) throw new ApiError("run_not_found");
     const names = await attachmentNames(this.#tx, run_no);
     if (!names.includes(name) && names.length >= MAX_ATTACHMENTS_OF_RUN)
-      throw new ApiError("bad_trace_body", { reason: `A run has at most ${MAX_ATTACHMENTS_OF_RUN} attachments.` });
+      throw new ApiError("bad_trace_body", { reason: `A run can have at most ${MAX_ATTACHMENTS_OF_RUN} attachments.` });
     const token = randomBytes(16).toString("hex");
     await putAttachment(this.#tx, { run_no, name, mime_type, token, data });
   }
@@ -171,18 +227,21 @@ export class TraceWriter {
     if (draft || !stored) return draft && structuredClone(draft);
     const { run_no, ...run } = stored;
     const { run_no: _, ...payload } = this.#payloads.get(run_no) as TracePayloadRow;
-    return { run_no, run, payload, changes_usage: false };
+    return { run_no, run, payload, was_ended: run.end_us !== null, changes_usage: false };
   }
 
-  #limitTrace(runs: TraceNode[], refuse: (run_id: string, error: ApiError) => void): void {
-    for (const { run_id } of runs.splice(MAX_RUNS_OF_TRACE)) {
-      const reason = `A trace has at most ${MAX_RUNS_OF_TRACE} runs.`;
-      if (this.#drafts.get(run_id)?.run_no === undefined) refuse(run_id, new ApiError("bad_trace_body", { reason }));
-      if (this.#drafts.get(run_id)?.run_no === undefined) this.#drafts.delete(run_id);
-    }
+  #limitTrace(runs: TraceNode[], refuse: Refuse): void {
+    for (const { run_id } of runs.splice(MAX_RUNS_OF_TRACE))
+      if (this.#drafts.get(run_id)?.run_no === undefined) this.#refuse(run_id, refuse);
   }
 
-  async #write(nodes: Map<string, TraceNode>, before: Map<string, TraceNode>): Promise<void> {
+  #refuse(run_id: string, refuse: Refuse): void {
+    const reason = `A trace can have at most ${MAX_RUNS_OF_TRACE} runs.`;
+    refuse(run_id, new ApiError("bad_trace_body", { reason }));
+    this.#drafts.delete(run_id);
+  }
+
+  async #write(nodes: LoadedNodes): Promise<void> {
     const created = this.drafts.filter(({ run_no }) => run_no === undefined);
     const changed = this.drafts.filter(({ run_no }) => run_no !== undefined);
     const numbers = await insertTraceRuns(
@@ -198,58 +257,58 @@ export class TraceWriter {
       await updateTraceRun(this.#tx, run, run);
       await updatePayload(this.#tx, { run_no: run_no as number, ...payload });
     }
-    for (const [run_id, node] of nodes) {
-      const old = before.get(run_id);
-      if (!old || this.#drafts.has(run_id)) continue;
-      const changes = Object.entries(node).filter(([column, value]) => old[column as keyof TraceNode] !== value);
-      if (changes.length > 0)
-        await updateTraceRun(this.#tx, { tenant_id: this.#tenant_id, run_id }, Object.fromEntries(changes));
-    }
+    const others = [...nodes.now.values()].filter(({ run_id }) => !this.#drafts.has(run_id));
+    await writeNodes(this.#tx, this.#tenant_id, others, nodes.before);
   }
 }
 
 /**
- * Moves runs whose parent is known now to their place, with all runs below them. Each provisional run is the root of a trace of its
- * own, and parents move before their children: so every run moves once.
+ * Stores the columns that differ from those before.
+ *
+ * @returns the runs that have changed
  */
-function placeProvisional(nodes: Map<string, TraceNode>): void {
-  const waiting = new Set([...nodes.values()].filter((run) => run.is_provisional === 1 && run.parent_run_id !== null));
-  const traces = Map.groupBy(nodes.values(), ({ trace_id }) => trace_id);
-  const place = (run: TraceNode): void => {
-    const path = [run];
-    for (let next = nodes.get(run.parent_run_id as string); next && waiting.has(next); ) {
-      waiting.delete(next);
-      path.push(next);
-      next = nodes.get(next.parent_run_id as string);
+export async function writeNodes(
+  tx: Tx,
+  tenant_id: string,
+  nodes: TraceNode[],
+  before: ReadonlyMap<string, TraceNode>,
+): Promise<TraceNode[]> {
+  const changed: TraceNode[] = [];
+  for (const node of nodes) {
+    const old = before.get(node.run_id);
+    if (!old) continue;
+    const changes = Object.entries(node).filter(([column, value]) => old[column as keyof TraceNode] !== value);
+    if (changes.length === 0) continue;
+    await updateTraceRun(tx, { tenant_id, run_id: node.run_id }, Object.fromEntries(changes));
+    changed.push(node);
+  }
+  return changed;
+}
+
+/** Stored runs that the request may change, and their state before it. */
+class LoadedNodes {
+  readonly now = new Map<string, TraceNode>();
+  readonly before = new Map<string, TraceNode>();
+
+  add(nodes: TraceNode[]): void {
+    for (const node of nodes) {
+      this.now.set(node.run_id, node);
+      this.before.set(node.run_id, { ...node });
     }
-    for (const moved of path.reverse()) movePart(moved, nodes.get(moved.parent_run_id as string), traces);
-  };
-  for (const run of waiting) {
-    waiting.delete(run);
-    place(run);
   }
 }
 
-function movePart(run: TraceNode, parent: TraceNode | undefined, traces: Map<string, TraceNode[]>): void {
-  // A parent below the run itself would be a cycle.
-  if (!parent || parent.dotted_order.includes(run.run_id)) return;
-  const { trace_id, dotted_order } = run;
-  const moved_order = `${parent.dotted_order}.${dotted_order}`;
-  if (moved_order.length > MAX_ORDER_CHARS) return;
-  for (const node of traces.get(trace_id) ?? []) {
-    node.dotted_order = moved_order + node.dotted_order.slice(dotted_order.length);
-    node.trace_id = parent.trace_id;
-  }
-  Object.assign(run, { is_root: 0, is_provisional: 0 });
-}
-
-/** Runs that arrived before their root, without a session, belong to the session of the root. */
-function takeSessionOfRoot(root: TraceNode | undefined, runs: TraceNode[]): void {
+/** Assigns runs that name no session or thread, and may have arrived before their root, to those of the root. */
+function inheritFromRoot(root: TraceNode | undefined, runs: TraceNode[]): void {
   if (!root) return;
-  for (const run of runs) if (!hasSession(run)) run.experiment_no = root.experiment_no;
+  for (const run of runs) {
+    if (!hasSession(run)) run.experiment_no = root.experiment_no;
+    if (!hasThread(run)) run.thread_id = root.thread_id;
+  }
 }
 
-function sumUsage(runs: TraceNode[]): void {
+/** Adds up the tokens and costs of the runs of a trace. */
+export function sumUsage(runs: TraceNode[]): void {
   const sums = treeUsage(runs);
   for (const run of runs) {
     const sum = sums.get(run.run_id);

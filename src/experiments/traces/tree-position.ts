@@ -1,21 +1,24 @@
 import { ApiError } from "../../platform/errors.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
 import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
-import type { RunFields } from "../contract/traces.ts";
+import type { RunFields } from "../contract/traces/traces.ts";
 
-/** The place of a run in the tree of its trace. */
+/** The position of a run in the tree of its trace. */
 export interface TreePosition {
   trace_id: string;
   parent_run_id: string | null;
   dotted_order: string;
   is_root: boolean;
-  /** The place is a guess until the parent, or a body with a place, arrives. */
+  /** True until the parent, or a request that contains the position, arrives. */
   is_provisional: boolean;
 }
 
+/** The limit of `dotted_order`: about 340 levels. */
+export const MAX_ORDER_CHARS = 20_000;
+
 const SEGMENT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})Z(.{36})$/;
 
-/** The part of a run in its `dotted_order`. */
+/** The segment of a run in `dotted_order`. */
 export function segmentOf(start_us: number, run_id: string): string {
   const [seconds = "", fraction = ""] = isoOfMicroseconds(start_us).slice(0, -"+00:00".length).split(".");
   return `${seconds.replaceAll(/[-:]/g, "")}${fraction.padEnd(6, "0")}Z${run_id}`;
@@ -28,8 +31,15 @@ export function startOf(dotted_order: string): number | undefined {
   return microsecondsOf(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}.${fraction}Z`);
 }
 
+/** The runs above the one with this position, root first. */
+export const ancestorIdsOf = (dotted_order: string): string[] =>
+  dotted_order
+    .split(".")
+    .slice(0, -1)
+    .map((segment) => segment.slice(-36));
+
 /**
- * The position that the fields of a run name. The texts of the errors are those of the original.
+ * The position that the fields of a run define. The error messages are those of the original.
  *
  * @param findParent the position of another run, if it is known
  * @returns undefined when the fields name no position
@@ -45,7 +55,7 @@ export function positionOf(
   if (dotted_order !== undefined) return positionOfOrder(run_id, fields, dotted_order.toLowerCase());
   const segment = segmentOf(start_us, run_id);
   const parent_run_id = fields.parent_run_id ?? (trace_id === run_id ? undefined : trace_id);
-  if (parent_run_id === run_id) throw invalidOrder("parent_run_id is the id of the run itself");
+  if (parent_run_id === run_id) throw invalidOrder("parent_run_id must not be the ID of the run itself");
   if (parent_run_id === undefined) return trace_id === undefined ? undefined : rootPosition(run_id, segment);
   const parent = findParent(parent_run_id);
   if (parent && !parent.dotted_order.includes(run_id)) {

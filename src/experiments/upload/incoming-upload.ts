@@ -75,7 +75,7 @@ export class IncomingUpload {
     // Keep the times only: a reference to the row would keep its texts in memory.
     this.#times.push({ start_us: row.start_us, end_us: row.end_us });
     this.#checkRepetition(row, index);
-    // A rejected upload needs no rows.
+    // The rows of an upload that will be rejected need not be staged.
     if (this.#rejectedRows === 0) this.#staging.add(row);
   }
 
@@ -120,11 +120,11 @@ const invalidTime = (loc: (string | number)[], msg: string, at_us: number): Inva
 });
 
 const outside = (from: number, to: number): string =>
-  `Value error, must be within the experiment, which lasts from ${isoOfMicroseconds(from)} to ${isoOfMicroseconds(to)}`;
+  `Value error, must be within the experiment's time window, from ${isoOfMicroseconds(from)} to ${isoOfMicroseconds(to)}`;
 
 const NO_DATASET: InvalidPart = {
   loc: ["body"],
-  msg: "Value error, dataset_id or dataset_name must be given: experiments are compared within a dataset",
+  msg: "Value error, dataset_id or dataset_name is required: experiments are compared within a dataset",
   type: "value_error",
 };
 

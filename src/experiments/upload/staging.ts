@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { FeedbackInput } from "../contract/feedback.ts";
+import type { FeedbackInput } from "../contract/feedback/feedback.ts";
 import type { UploadRow } from "../contract/upload.ts";
 import { toJson } from "../serialization/records.ts";
 
@@ -49,17 +49,18 @@ export function stagedRow(row: UploadRow): StagedRow {
 
 /** A digest that does not depend on the order of keys. */
 export function digestOf(inputs: unknown, outputs: unknown): string {
-  return hash("sha1", canonical([inputs, outputs]), "base64");
+  return hash("sha1", canonicalJson([inputs, outputs]), "base64");
 }
 
-function canonical(value: unknown): string {
+/** JSON that does not depend on the order of keys. */
+export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`;
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(",")}}`;
 }
 
-/** The beginning of a payload as JSON, or of the text if the payload has one text value only. */
+/** The beginning of a payload as JSON, or of the text if a text is the payload's only value. */
 export function previewOf(payload: Record<string, unknown>): string {
   const values = Object.values(payload);
   const text = values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(payload);

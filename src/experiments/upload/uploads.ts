@@ -51,7 +51,7 @@ export class Uploads {
 
   #find(ticket: string): { upload: IncomingUpload; caller: Caller } {
     const found = this.#open.get(ticket);
-    if (!found) throw new Error(`Upload ticket ${ticket} not found: the upload has ended or was discarded.`);
+    if (!found) throw new Error(`The upload ${ticket} does not exist: it has already finished or was discarded.`);
     return found;
   }
 }

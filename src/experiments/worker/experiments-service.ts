@@ -1,6 +1,8 @@
+import { maxConnections } from "../../platform/database/postgres/postgres.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { WorkerRpc } from "../../platform/lib/worker-rpc.ts";
 import type { JsonPieces } from "../json-pieces.ts";
+import type { SpanExportOptions } from "../traces/otlp/span-export.ts";
 import { OPERATION_WORKERS, type WorkerName } from "./operation-workers.ts";
 import type { Operations } from "./operations.ts";
 
@@ -18,12 +20,20 @@ const MEMORY_MB: Record<WorkerName, { young: number; cache: number }> = {
 /** With this limit V8 collects earlier: an upload of 30 MB uses 100 MB instead of 230 MB at the same speed. A row of 150 MB fits. */
 const OLD_GENERATION_MB = 1024;
 
+/** A worker executes few calls concurrently, and connections must remain for the agent server. */
+const POOL_SIZE = 4;
+
+/** Connections to Postgres when all workers are in use. */
+export const EXPERIMENT_CONNECTIONS = Object.keys(MEMORY_MB).length * maxConnections(POOL_SIZE);
+
 export interface ExperimentsOptions {
   database: { file: string; synchronous: "full" | "normal" } | { url: string };
   log_level: string;
+  /** Undefined if traces are not exported. */
+  span_export: SpanExportOptions | undefined;
 }
 
-export type WorkerOptions = ExperimentsOptions & { worker: WorkerName; cache_mb: number };
+export type WorkerOptions = ExperimentsOptions & { worker: WorkerName; cache_mb: number; pool_size: number };
 
 /** The operations as a worker serves them, by `group.name`: the result is JSON text, a generator of its pieces, or bytes. */
 export type JsonOperations = Record<string, (...args: unknown[]) => Promise<string | Generator<string> | Uint8Array>>;
@@ -81,7 +91,12 @@ const createWorker = (worker: WorkerName, options: ExperimentsOptions): WorkerRp
   new WorkerRpc({
     entry: new URL("./worker-entry", import.meta.url),
     name: `experiments-${worker}`,
-    workerData: { ...options, worker, cache_mb: MEMORY_MB[worker].cache } satisfies WorkerOptions,
+    workerData: {
+      ...options,
+      worker,
+      cache_mb: MEMORY_MB[worker].cache,
+      pool_size: POOL_SIZE,
+    } satisfies WorkerOptions,
     resourceLimits: { maxYoungGenerationSizeMb: MEMORY_MB[worker].young, maxOldGenerationSizeMb: OLD_GENERATION_MB },
     lostError: (cause) =>
       new ApiError(

@@ -1,8 +1,8 @@
 import type { Operations } from "./operations.ts";
 
 /**
- * Reads continue while an upload is stored (1 s for 10,000 rows) and while bootstrap intervals are computed (0.1 s each).
- * Traces have a worker of their own, because clients wait at most 10 s for the response, as long as a large upload takes.
+ * Reads continue while an upload is stored (1 s for 10,000 rows) and while bootstrap intervals are computed (0.1 s each). Traces have a
+ * separate worker, because clients wait at most 10 s for the response, and a large upload takes as long.
  */
 export type WorkerName = "read" | "write" | "compute" | "ingest";
 
@@ -12,20 +12,49 @@ type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Gro
 /** This file imports types only, so that the serving thread chooses the worker without loading the operations. */
 export const OPERATION_WORKERS = {
   uploads: { begin: "write", push: "write", finish: "write", abandon: "write" },
-  traces: { ingest: "ingest", ingestSpans: "ingest" },
+  traces: { ingest: "ingest", ingestSpans: "ingest", end: "ingest", delete: "ingest" },
+  // The ingestion has loaded the built-in prices, and the regular expressions are checked there.
+  prices: { list: "read", create: "ingest", update: "ingest", delete: "ingest" },
+  reprice: { session: "ingest" },
+  retention: { sweep: "ingest" },
   datasets: {
     list: "read",
+    listV2: "read",
     read: "read",
     create: "write",
     update: "write",
     delete: "write",
-    versions: "read",
     readShare: "read",
     share: "write",
     unshare: "write",
   },
+  datasetVersions: {
+    list: "read",
+    diff: "read",
+    read: "read",
+    tags: "read",
+    updateTag: "write",
+    splits: "read",
+    updateSplits: "write",
+  },
+  datasetFiles: { uploadCsv: "write", openDownload: "read", readDownload: "read" },
   shared: { read: "read", listExamples: "read", listSessions: "read" },
-  examples: { list: "read", count: "read", read: "read", create: "write", update: "write", delete: "write" },
+  examples: {
+    list: "read",
+    count: "read",
+    read: "read",
+    create: "write",
+    upload: "write",
+    update: "write",
+    patch: "write",
+    upsert: "write",
+    updateMetadata: "write",
+    delete: "write",
+    deleteOf: "write",
+    erase: "write",
+    findAttachment: "read",
+    readAttachment: "read",
+  },
   sessions: { list: "read", read: "read", create: "write", update: "write", delete: "write" },
   runs: {
     query: "read",
@@ -36,12 +65,60 @@ export const OPERATION_WORKERS = {
     findAttachment: "read",
     readAttachment: "read",
   },
+  threads: { group: "read", query: "read", traces: "read", stats: "read" },
+  runShares: { read: "read", share: "write", unshare: "write" },
+  sharedRuns: {
+    read: "read",
+    list: "read",
+    query: "read",
+    findAttachment: "read",
+    queryV2: "read",
+    readV2: "read",
+  },
   feedback: { list: "read", read: "read", create: "write", update: "write", delete: "write" },
+  feedbackTokens: { create: "write", list: "read", send: "write" },
   feedbackConfigs: { list: "read", create: "write", update: "write", delete: "write" },
   examplesWithRuns: { page: "read", pageV2: "read" },
   deltas: { read: "read", stream: "read" },
   comparisons: { compare: "compute" },
   comparedRows: { read: "read" },
+  tracePages: { read: "read", list: "read" },
   distributions: { read: "read" },
   comparative: { create: "write", list: "read", delete: "write" },
+  annotationQueues: {
+    list: "read",
+    overview: "read",
+    read: "read",
+    create: "write",
+    update: "write",
+    delete: "write",
+    listOfRun: "read",
+    populate: "write",
+  },
+  queueItems: {
+    listRuns: "read",
+    readRunAt: "read",
+    list: "read",
+    count: "read",
+    placement: "read",
+    add: "write",
+    update: "write",
+    delete: "write",
+    deleteOne: "write",
+    setStatus: "write",
+  },
+  prompts: {
+    list: "read",
+    read: "read",
+    create: "write",
+    update: "write",
+    delete: "write",
+    like: "write",
+    listCommits: "read",
+    commit: "write",
+    pull: "read",
+    listTags: "read",
+    tag: "write",
+    deleteTag: "write",
+  },
 } as const satisfies Assignment;

@@ -6,9 +6,8 @@ import { systemClock } from "../../platform/lib/clock.ts";
 import { createLog } from "../../platform/lib/log.ts";
 import { serveRpc } from "../../platform/lib/worker-rpc.ts";
 import { JsonPieces } from "../json-pieces.ts";
-import { experiments } from "../storage/migrations/experiments-001.ts";
-import { exampleIndexes } from "../storage/migrations/experiments-002.ts";
-import { traces } from "../storage/migrations/experiments-003.ts";
+import { EXPERIMENT_MIGRATIONS } from "../storage/migrations/index.ts";
+import { SpanExport } from "../traces/otlp/span-export.ts";
 import type { JsonOperations, WorkerOptions } from "./experiments-service.ts";
 import { OPERATION_WORKERS } from "./operation-workers.ts";
 import { createOperations } from "./operations.ts";
@@ -16,13 +15,11 @@ import { createOperations } from "./operations.ts";
 /** Storing an upload of 100,000 rows holds the write lock of SQLite for about 10 s. */
 const BUSY_TIMEOUT_MS = 60_000;
 
-/** A worker executes few calls concurrently, and connections must remain for the agent server. */
-const POOL_SIZE = 4;
-
-const { database: location, log_level, worker, cache_mb } = workerData as WorkerOptions;
+const { database: location, log_level, worker, cache_mb, pool_size, span_export } = workerData as WorkerOptions;
+const log = createLog(log_level);
 const database =
   "url" in location
-    ? openPostgres({ url: location.url, log: createLog(log_level), pool_size: POOL_SIZE })
+    ? openPostgres({ url: location.url, log, pool_size })
     : openSqlite({
         ...location,
         clock: systemClock,
@@ -30,9 +27,10 @@ const database =
         checkpointer: "writer",
         cache_mb,
       });
-await migrate(database, [experiments, exampleIndexes, traces]);
+await migrate(database, EXPERIMENT_MIGRATIONS);
 
-const groups = createOperations(database) as unknown as Record<
+const spans = span_export && new SpanExport(span_export, log);
+const groups = createOperations(database, spans) as unknown as Record<
   string,
   Record<string, (...args: unknown[]) => Promise<unknown>>
 >;
@@ -47,4 +45,7 @@ for (const [group, workers] of Object.entries(OPERATION_WORKERS)) {
     };
   }
 }
-serveRpc(served, () => database.close());
+serveRpc(served, async () => {
+  await spans?.stop();
+  await database.close();
+});

@@ -1,14 +1,14 @@
 import { isObject, parseUntrusted } from "../../../platform/lib/json/json.ts";
-import { RunUpdate } from "../../contract/traces.ts";
+import { RunUpdate } from "../../contract/traces/traces.ts";
 import type { Attributes } from "./wire-fields.ts";
 
-/** Reads the value of an attribute. Undefined: the value is none of this row, and the attribute stays in the metadata. */
+/** Converts the value of an attribute. Returns undefined if the row does not accept the value; the attribute then stays in the metadata. */
 export type Reader = (value: unknown, all: Attributes) => unknown;
 
 /**
- * A row reads attributes, in order of precedence. A name may end in `.*` (the rest of the name replaces `*` in the target) or
- * in `.#` (numbered attributes as one list). Targets are paths of RunAttributes; without a rest of a name, `/*`
- * takes each key of the value.
+ * Maps attributes, in order of precedence, to targets, which are paths in RunAttributes. If a name ends in `.*`, the rest of the
+ * attribute's name replaces `*` in the target. If a name ends in `.#`, numbered attributes are read as one list. If a name has no wildcard,
+ * a target that ends in `/*` receives each key of the value.
  */
 type Row = [attributes: string[], read: Reader, ...targets: string[]];
 
@@ -22,13 +22,13 @@ const object: Reader = (value) => asObject(parsedJson(value));
 const asArray = (value: unknown) => (Array.isArray(value) ? value : undefined);
 const asObject = (value: unknown) => (isObject(value) ? value : undefined);
 
-/** A value of the same meaning as a field of the JSON API, with its checks. */
+/** Reads a value that has the meaning of a field of the JSON API, and validates it like that field. */
 const field =
   (name: keyof typeof RunUpdate.shape): Reader =>
   (value) =>
     RunUpdate.shape[name].safeParse(value).data ?? undefined;
 
-/** Objects and arrays are often sent as JSON text. Other texts, and JSON beyond the limits, stay as they are. */
+/** Objects and arrays are often sent as JSON text. Other texts, and JSON that exceeds the limits, are returned unchanged. */
 export function parsedJson(value: unknown): unknown {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {
@@ -38,7 +38,7 @@ export function parsedJson(value: unknown): unknown {
   }
 }
 
-/** Inputs or outputs: an object as it is, anything else below a key. */
+/** Reads inputs or outputs. An object is returned unchanged; any other value is wrapped in an object with one key. */
 const payload =
   (key: string, list_key = key): Reader =>
   (value) => {
@@ -92,7 +92,7 @@ const OPERATIONS: Record<string, string> = {
   retrieval: "retriever",
 };
 
-/** Other values are chains: agents, workflows, and names that are newer than the table. */
+/** Values that are not in the table are chains: agents, workflows, and names that are newer than the table. */
 const typeIn =
   (types: Record<string, string>): Reader =>
   (value) => {
@@ -120,7 +120,7 @@ const REQUEST_PARAMS = [
   "encoding_formats",
 ];
 
-/** Events of a span that have attributes of its run: `toTraceChanges` adds them under these names. */
+/** Attribute names under which `readEvents` adds the messages that a span has as events. */
 export const EVENT_INPUTS = "gen_ai.events.inputs";
 export const EVENT_OUTPUTS = "gen_ai.events.outputs";
 

@@ -43,8 +43,9 @@ const event = message<OtlpEvent>({
 });
 
 /**
- * The messages of opentelemetry-proto 1.x (trace, common, resource, collector/trace) with the fields that runs have. One
- * table reads protobuf and JSON, with the same limits. Generated code would read protobuf alone: its JSON has ids in base64.
+ * The messages of opentelemetry-proto 1.x (trace, common, resource, collector/trace) with the fields that runs need. One table reads
+ * protobuf and JSON, with the same limits. Generated code could read only protobuf: in its JSON, ids are base64, and in OTLP/JSON they are
+ * hex.
  */
 const request = message({
   resource_spans: [
@@ -88,7 +89,7 @@ const request = message({
 const PROTOBUF = "application/x-protobuf";
 const JSON_TYPE = "application/json";
 
-/** A JSON body repeats the names of fields: 1,000 spans with 40 attributes have 135,000 keys. An AnyValue has up to 4 levels. */
+/** A JSON body repeats the field names: 1,000 spans with 40 attributes have 135,000 keys. An AnyValue has up to 4 levels. */
 const JSON_LIMITS = { depth: 500, keys: 4_000_000, values: 4_000_000 };
 
 const isProtobuf = (content_type: string): boolean => mediaTypeOf(content_type) === PROTOBUF;
@@ -97,7 +98,7 @@ const mediaTypeOf = (content_type: string): string | undefined => content_type.s
 /**
  * The spans of an ExportTraceServiceRequest, in protobuf or JSON.
  *
- * @throws OtlpError when the bytes are something else
+ * @throws OtlpError when the bytes are not such a request
  */
 export function readOtlpRequest(bytes: Uint8Array, content_type: string): OtlpSpan[] {
   const { resource_spans } = isProtobuf(content_type) ? readProtobuf(bytes) : readJson(bytes, content_type);
@@ -111,8 +112,8 @@ function readProtobuf(bytes: Uint8Array) {
     return request.readProtobuf(bytes);
   } catch (error) {
     if (error instanceof OtlpError) throw error;
-    // Cut bytes, invalid tags and varints: BinaryReader throws plain errors.
-    throw new OtlpError(`The body is not an ExportTraceServiceRequest in protobuf: ${(error as Error).message}.`);
+    // BinaryReader throws plain errors for truncated bytes, invalid tags and invalid varints.
+    throw new OtlpError(`The body is not a valid protobuf ExportTraceServiceRequest: ${(error as Error).message}.`);
   }
 }
 
@@ -129,7 +130,7 @@ function readJson(bytes: Uint8Array, content_type: string) {
   }
 }
 
-/** Spans of a request that were not stored, and why. */
+/** The number of spans that were not stored, and the reasons. */
 export interface RejectedSpans {
   count: number;
   message: string;

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../platform/lib/json/json.ts";
-import { type RunFields, RunUpdate } from "../../contract/traces.ts";
+import { type RunFields, RunUpdate } from "../../contract/traces/traces.ts";
 import type { Attachment, RunOperation, TraceChanges } from "../operation.ts";
 import type { OtlpSpan, RejectedSpans } from "./otlp-request.ts";
 import { type RunAttributes, readAttributes } from "./run-attributes.ts";
@@ -7,12 +7,12 @@ import { isTime, readEvents, tokenEvent } from "./span-events.ts";
 import { placeSpans, runIdOf } from "./span-places.ts";
 import type { Attributes } from "./wire-fields.ts";
 
-/** The headers of the request, by names in lower case. */
+/** The request headers by lower-case name. */
 export type OtlpHeaders = Readonly<Record<string, string | undefined>>;
 
 export interface OtlpRuns {
   changes: TraceChanges;
-  /** OpenTelemetry's trace id of each run: a child may come in a request before its root. */
+  /** OpenTelemetry's trace id by run id. A child may arrive in an earlier request than its root. */
   otel_trace_ids: Map<string, string>;
   rejected: RejectedSpans;
 }
@@ -25,7 +25,7 @@ interface SpanRun {
   error: string | undefined;
 }
 
-/** The runs of spans. A span is final, so that each is one post; a repeated span is the same run again. */
+/** Converts spans to runs. Spans are sent when they have ended, so each span is one post. A repeated span has the same run id. */
 export function toTraceChanges(spans: readonly OtlpSpan[], headers: OtlpHeaders): OtlpRuns {
   const reasons: string[] = [];
   const runs: SpanRun[] = [];
@@ -61,10 +61,10 @@ const isId = (text: string, bytes: number): boolean =>
   text.length === 2 * bytes && /^[0-9a-f]+$/.test(text) && /[^0]/.test(text);
 
 function reasonToReject({ trace_id, span_id, parent_span_id, start_time, end_time }: OtlpSpan): string | undefined {
-  if (!isId(trace_id, 16)) return "has no valid trace id";
-  if (!isId(span_id, 8)) return "has no valid span id";
+  if (!isId(trace_id, 16)) return "has no valid trace ID";
+  if (!isId(span_id, 8)) return "has no valid span ID";
   // Some exporters send zeros for "no parent".
-  if (/[^0]/.test(parent_span_id) && !isId(parent_span_id, 8)) return "has no valid parent id";
+  if (/[^0]/.test(parent_span_id) && !isId(parent_span_id, 8)) return "has no valid parent span ID";
   if (!isTime(start_time)) return "has no valid start time";
   return end_time === 0 || isTime(end_time) ? undefined : "has no valid end time";
 }
@@ -100,7 +100,7 @@ function fieldsOf(item: SpanRun, resource: JsonObject, threads: ReadonlyMap<stri
   const params = run.invocation_params;
   return {
     name: RunUpdate.shape.name.parse(nameOf(item)),
-    // Instrumentations without a kind of span name the model where they call one.
+    // Instrumentations that send no span kind still name the model in spans that call a model.
     run_type: run.run_type ?? (metadata.ls_model_name === undefined ? "chain" : "llm"),
     start_time: span.start_time,
     end_time: span.end_time === 0 ? undefined : span.end_time,
@@ -117,11 +117,14 @@ function fieldsOf(item: SpanRun, resource: JsonObject, threads: ReadonlyMap<stri
 const withoutUndefined = <T extends object>(fields: T): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 
-/** What is copied to each span is short: the runs of a request would be larger than it by the number of its spans. */
+/**
+ * Limits for values that are copied to each span: without limits, the runs could be larger than the request by a factor of the number of
+ * spans.
+ */
 const MAX_COPIED_CHARS = 1_000;
 const MAX_RESOURCE_CHARS = 16_384;
 
-/** The conversation of a trace: often only the span of the model names it. */
+/** The thread id of each trace. Often only the span of the model call contains it. */
 function threadsOf(runs: readonly SpanRun[]): Map<string, string> {
   const threads = new Map<string, string>();
   for (const { span, run } of runs) {
@@ -143,7 +146,7 @@ function perResource<T>(compute: (resource: Attributes) => T): (resource: Attrib
 
 const FIRST_RESOURCE_KEYS = ["service.name", "service.version", "deployment.environment.name"];
 
-/** Attributes past the limit are left out. */
+/** Attributes beyond the limit are omitted. */
 function resourceMetadata(attributes: Attributes): JsonObject {
   const metadata: JsonObject = {};
   const resource: JsonObject = {};
@@ -158,7 +161,7 @@ function resourceMetadata(attributes: Attributes): JsonObject {
   return Object.keys(resource).length > 0 ? { ...metadata, resource } : metadata;
 }
 
-/** The session of spans that name none. */
+/** The session for spans that name no session. */
 function sessionOf(headers: OtlpHeaders, resource: Attributes): string {
   const agent = headers["langsmith-agent-id"];
   const environment = headers["langsmith-agent-environment"];

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import { type Reader, ROWS } from "./attribute-table.ts";
 import type { Attributes } from "./wire-fields.ts";
 
-/** What the attributes of a span say about its run. `metadata` also has the attributes that no row reads. */
+/** The run's fields that the attributes of its span contain. `metadata` also has the attributes that no row reads. */
 export interface RunAttributes {
   name?: string;
   run_type?: string;
@@ -19,15 +19,18 @@ export interface RunAttributes {
   parent_run_id?: string;
   dotted_order?: string;
   attachments?: { name: string; mime_type: string; data: Uint8Array }[];
-  /** Seconds after the start. */
+  /** In seconds after the start. */
   first_token?: number;
 }
 
-/** After the rows: parameters that LangSmith also has in the metadata. */
+/** Parameters that LangSmith also stores in the metadata. They are copied after all rows are read. */
 const LS_PARAMS = { temperature: "ls_temperature", max_tokens: "ls_max_tokens", stop: "ls_stop" };
 
 interface Source {
-  /** langsmith.*, gen_ai.*, others: the rank, then the place in the table, decide which source a field is from. */
+  /**
+   * 0 for langsmith.*, 1 for gen_ai.*, 2 for others. A field is taken from the source with the lowest rank, then from the first one in the
+   * table.
+   */
   rank: number;
   order: number;
   read: Reader;
@@ -37,7 +40,7 @@ interface Source {
 interface Found {
   source: Source;
   value: unknown;
-  /** What `*` is in the targets. */
+  /** The text that replaces `*` in the targets. */
   rest?: string;
   names: string[];
 }
@@ -57,7 +60,7 @@ for (const [order, { name, ...rest }] of sources.entries()) {
   else by_name.set(name, [...(by_name.get(name) ?? []), source]);
 }
 
-/** Reads the attributes of a span by the table. */
+/** Reads the attributes of a span according to {@link ROWS}. */
 export function readAttributes(attributes: Attributes): RunAttributes {
   const run: RunAttributes = { metadata: {}, invocation_params: {} };
   const unread = new Map(attributes);
@@ -68,7 +71,7 @@ export function readAttributes(attributes: Attributes): RunAttributes {
     for (const name of names) unread.delete(name);
     for (const path of source.targets) {
       const top = path[0] as string;
-      // Inputs and outputs are of one source, or the same messages would be there twice.
+      // Inputs are read from sources of one rank, and so are outputs. Otherwise they could contain the same messages twice.
       if (top === "inputs" || top === "outputs") {
         if ((payload_ranks.get(top) ?? source.rank) !== source.rank) continue;
         payload_ranks.set(top, source.rank);
@@ -107,7 +110,7 @@ function find(attributes: Attributes): Found[] {
   return found.sort((a, b) => a.source.order - b.source.order);
 }
 
-/** Writes a value where none is yet. */
+/** Writes a value, unless the path already has a value. */
 function write(run: RunAttributes, path: readonly string[], value: unknown): void {
   if (path.includes("__proto__")) return;
   let at = run as unknown as JsonObject;
@@ -123,18 +126,18 @@ function write(run: RunAttributes, path: readonly string[], value: unknown): voi
 
 type NumberedNode = Map<string, unknown>;
 
-/** Longer names keep their end as one key: the values are built by recursion. */
+/** The remaining segments of a longer name become one key, because the values are built recursively. */
 const MAX_SEGMENTS = 12;
 
-/** Levels that OpenInference puts around each item: `0.message.tool_calls.0.tool_call.function.name`. */
+/** Levels in which OpenInference wraps each item, as in `0.message.tool_calls.0.tool_call.function.name`. */
 const WRAPPERS = new Set(["message", "message_content", "tool_call", "document"]);
 
-/** Attributes like `0.role`, `0.tool_calls.1.name`: items of a list by their numbers. */
+/** Builds a list from attributes such as `0.role` and `0.tool_calls.1.name`, whose names contain the numbers of items. */
 class NumberedAttributes {
   readonly names: string[] = [];
   readonly #root: NumberedNode = new Map();
 
-  /** Leaves an attribute out that has no number, or that is below another one with a value. */
+  /** Ignores an attribute without a number, and an attribute below another attribute that has a value. */
   add(name: string, rest: string, value: unknown): void {
     const [first = "", ...others] = rest.split(".");
     if (!NUMBER.test(first)) return;
@@ -162,7 +165,7 @@ class NumberedAttributes {
 
 const NUMBER = /^\d{1,9}$/;
 
-/** Numbers may have gaps: a list of the highest number's length could fill the memory. */
+/** Skips gaps between numbers: a list as long as the highest number could exhaust the memory. */
 function itemsOf(node: unknown): unknown {
   if (!(node instanceof Map)) return node;
   const entries = [...(node as NumberedNode)];

@@ -50,7 +50,7 @@ export function readEvents(span: OtlpSpan): SpanEvents {
   return { attributes: new Map([...added, ...span.attributes]), events, error };
 }
 
-/** Without the token: statistics need the time alone. */
+/** An event without the token's text, because statistics need only the time. */
 export const tokenEvent = (us: number): JsonObject => ({ name: "new_token", time: isoOfMicroseconds(us) });
 
 const LATEST_US = 8e15;

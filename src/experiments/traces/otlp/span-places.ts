@@ -1,4 +1,4 @@
-import type { RunFields } from "../../contract/traces.ts";
+import type { RunFields } from "../../contract/traces/traces.ts";
 import type { OtlpSpan } from "./otlp-request.ts";
 import type { RunAttributes } from "./run-attributes.ts";
 
@@ -8,13 +8,13 @@ interface PlacedSpan {
   run: RunAttributes;
 }
 
-/** The place of a span in its trace, and the session that it or a span above it names. */
+/** The position of a span in its trace, and the session that the span or a span above it names. */
 export interface SpanPlace {
   fields: Pick<RunFields, "trace_id" | "parent_run_id" | "dotted_order">;
   session: Pick<RunFields, "session_name" | "session_id"> | undefined;
 }
 
-/** The limit of RunFields: about 340 levels. Deeper spans have their parent alone. */
+/** The limit of RunFields: about 340 levels. Deeper spans have only the id of their parent. */
 const MAX_DOTTED_ORDER_CHARS = 20_000;
 
 const ZEROS = /^0*$/;
@@ -23,8 +23,8 @@ const ZEROS = /^0*$/;
 export const runIdOf = (span_id: string): string => `00000000-0000-0000-${span_id.slice(0, 4)}-${span_id.slice(4)}`;
 
 /**
- * Places spans by the spans of the same request. Where the root of a trace is not among them, a span has the id of its parent
- * alone, and so have spans whose parents form a circle.
+ * Determines the positions of spans from the other spans of the request. If the request does not contain the root of a trace, or if parents
+ * form a cycle, a span has only the id of its parent.
  */
 export function placeSpans(items: readonly PlacedSpan[]): SpanPlace[] {
   const by_span = new Map(items.map((item) => [`${item.span.trace_id}:${item.span.span_id}`, item]));
@@ -40,7 +40,7 @@ export function placeSpans(items: readonly PlacedSpan[]): SpanPlace[] {
   const visited = new Set<PlacedSpan>();
   for (const item of items) {
     const unplaced: PlacedSpan[] = [];
-    // A loop, because a chain of parents may be as long as the request.
+    // Iterative, because a chain of parents may be as long as the request.
     for (let next: PlacedSpan | undefined = item; next && !visited.has(next); next = parentOf(next)) {
       visited.add(next);
       unplaced.push(next);
@@ -68,7 +68,9 @@ function placeBelow({ span, run, run_id }: PlacedSpan, parent?: PlacedSpan, abov
   return { session, fields: { trace_id: rootOf(order), parent_run_id, dotted_order: `${order}.${segment}` } };
 }
 
-/** A parent that is not in the request. A trace id of LangSmith without a parent places the span below that trace's root. */
+/**
+ * The id of a parent that is not in the request. A span that has a LangSmith trace id and no parent is placed below the root of that trace.
+ */
 function namedParent({ parent_span_id }: OtlpSpan, run: RunAttributes, run_id: string): string | undefined {
   const named = run.parent_run_id ?? (ZEROS.test(parent_span_id) ? run.trace_id : runIdOf(parent_span_id));
   return named === run_id ? undefined : named;

@@ -1,7 +1,7 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { isObject } from "../../../platform/lib/json/json.ts";
 
-/** The body of a request is not what OTLP defines. The message is one sentence for the sender. */
+/** The body of a request is not valid OTLP. The message is one sentence for the client. */
 export class OtlpError extends Error {
   readonly status: 400 | 415;
 
@@ -11,13 +11,13 @@ export class OtlpError extends Error {
   }
 }
 
-/** Deeper attribute values are refused, as the readers of values call themselves. */
+/** Deeper attribute values are refused, because the readers of values are recursive. */
 const MAX_VALUE_DEPTH = 100;
 
 /** A message without fields takes 2 bytes of a request, and up to 500 bytes of memory. */
 const MAX_MESSAGES = 1_000_000;
 
-/** What is counted while one request is read. */
+/** Counts messages and nesting levels while one request is read. */
 class ReadLimits {
   #messages = 0;
   #depth = 0;
@@ -41,11 +41,11 @@ interface Kind<T> {
   empty(): T;
   /** `before` is the value that the message has so far. */
   fromWire(reader: BinaryReader, limits: ReadLimits, before: T): T;
-  /** `name` is for the message of an error. */
+  /** `name` is used in error messages. */
   fromJson(json: unknown, limits: ReadLimits, name: string): T;
 }
 
-/** A message that can be a whole body. */
+/** A message that can be a request body. */
 interface MessageKind<M> extends Kind<M> {
   readProtobuf(bytes: Uint8Array): M;
   readJson(json: unknown): M;
@@ -82,7 +82,7 @@ const encoded = (reader: BinaryReader, encoding: "hex" | "base64"): string => {
   return Buffer.from(buffer, byteOffset, byteLength).toString(encoding);
 };
 
-/** Bytes in protobuf, hex in JSON, lower-case hex here. The length is not checked. */
+/** An id: bytes in protobuf and hex in JSON, converted to lower-case hex. The length is not checked. */
 export const id = scalar(
   LengthDelimited,
   "",
@@ -98,7 +98,7 @@ function bigintOf(json: unknown, name: string): bigint {
   return refuse(name, "an integer", json);
 }
 
-/** Nanoseconds since the epoch, in microseconds. Values that no clock shows lose precision. */
+/** A time in nanoseconds since the epoch, converted to microseconds. Results beyond 2^53 lose precision. */
 export const time = scalar(
   Bit64,
   0,
@@ -142,7 +142,7 @@ interface Field {
   kind: Kind<unknown>;
 }
 
-/** The index is the number of the field. */
+/** The fields, indexed by their number. */
 function byNumber(fields: Fields<Record<string, unknown>>): (Field | undefined)[] {
   const list: (Field | undefined)[] = [];
   for (const [key, [number, kind, json_name = camelCase(key)]] of Object.entries(fields)) {
@@ -186,11 +186,11 @@ export function message<M extends object>(fields: Fields<M>): MessageKind<M> {
 }
 
 function readField(field: Field, reader: BinaryReader, limits: ReadLimits, wire: WireType, before: unknown): unknown {
-  if (field.kind.wire !== wire) throw new OtlpError(`The field ${field.key} has the wire type ${wire}.`);
+  if (field.kind.wire !== wire) throw new OtlpError(`The field ${field.key} has the unsupported wire type ${wire}.`);
   return field.kind.fromWire(reader, limits, before);
 }
 
-/** The reader knows the end of the body alone: it would read beyond a message, into its successor. */
+/** The reader knows only the end of the body, so a field that is too long would make it read into the next message. */
 function readFields(
   reader: BinaryReader,
   limits: ReadLimits,
@@ -246,7 +246,10 @@ const mapped = <T>(kind: Kind<T>, map: (value: T) => unknown): Kind<unknown> => 
   fromJson: (json, limits, name) => map(kind.fromJson(json, limits, name)),
 });
 
-/** An AnyValue as JSON has it: bytes are base64, a list of keys and values is an object. Of several values, the last counts. */
+/**
+ * An AnyValue as a JSON value: bytes are base64, and a list of keys and values is an object. If protobuf contains several values, the last
+ * one is used.
+ */
 const anyValue: Kind<unknown> = {
   wire: LengthDelimited,
   empty: () => null,
@@ -271,7 +274,10 @@ const anyValue: Kind<unknown> = {
 
 const keyValue = message<{ key: string; value: unknown }>({ key: [1, text], value: [2, anyValue] });
 
-/** Repeated keys and values; the last value of a key counts. `__proto__` is left out, as it changes objects that it is copied to. */
+/**
+ * Repeated keys and values; the last value of a key counts. `__proto__` is omitted, because it would change the prototype of objects that
+ * it is copied to.
+ */
 export const attributes: Kind<Attributes> = {
   wire: LengthDelimited,
   empty: () => new Map(),

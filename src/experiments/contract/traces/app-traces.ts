@@ -1,0 +1,112 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { jsonBody, jsonResponse, nullable, optional, withDefault } from "../../../platform/contract/fields.ts";
+import { nullableTime, timeText, uuidOrHex, uuids } from "../fields.ts";
+import { errors } from "../responses.ts";
+import { FeedbackStats } from "../sessions.ts";
+
+const tags = ["Web app"];
+
+/** A run without its payloads. Tokens, costs (USD) and the first token include all runs below. */
+const runFields = {
+  id: z.string(),
+  parent_run_id: nullable(z.string()).describe("ID of the parent run, which may not have been received yet."),
+  dotted_order: z.string().describe("Sorting runs by this string puts them in tree order."),
+  name: z.string(),
+  run_type: z.string().openapi({ example: "llm" }),
+  status: z.enum(["pending", "success", "error"]),
+  start_time: timeText,
+  end_time: nullableTime,
+  first_token_time: nullableTime,
+  error: nullable(z.string()).describe("The first line of the error."),
+  total_tokens: z.int(),
+  total_cost: nullable(z.number()),
+  tags: z.array(z.string()),
+};
+
+const TraceRun = z
+  .object({
+    ...runFields,
+    langgraph_node: z.string().optional().describe("The value of the metadata key `langgraph_node`."),
+  })
+  .openapi("TraceRun");
+export type TraceRun = z.output<typeof TraceRun>;
+
+const Trace = z
+  .object({
+    trace_id: z.string(),
+    session_id: z.string().describe("ID of the root run's session."),
+    status: runFields.status.describe("The status of the root run; `pending` if the root run has not been received."),
+    version: z
+      .string()
+      .describe(
+        "Opaque value that changes whenever the trace changes. It can also change without a change to the trace.",
+      ),
+    next: nullable(z.string()).describe("The `after` parameter for the next page; null on the last page."),
+    runs: z.array(TraceRun),
+  })
+  .openapi("Trace");
+export type Trace = z.output<typeof Trace>;
+
+const TracesQuery = z
+  .object({
+    session_id: optional(uuidOrHex).describe("Default: all projects."),
+    id: optional(uuids),
+    is_root: optional(z.boolean()),
+    filter: optional(z.string()).describe("A filter expression, as in `POST /runs/query`."),
+    query: optional(z.string()).describe("Words to search for in the name, error, metadata, inputs and outputs."),
+    order_by: withDefault(z.enum(["start_time", "latency", "total_tokens", "total_cost"]), "start_time"),
+    descending: withDefault(z.boolean(), true),
+    cursor: optional(z.string()),
+    limit: withDefault(z.int().min(1).max(100), 100),
+  })
+  .openapi("TracesQuery");
+export type TracesQuery = z.output<typeof TracesQuery>;
+
+const ListedRun = z
+  .object({
+    ...runFields,
+    trace_id: z.string(),
+    session_id: z.string(),
+    thread_id: nullable(z.string()),
+    inputs_preview: nullable(z.string()),
+    outputs_preview: nullable(z.string()),
+    feedback_stats: FeedbackStats,
+  })
+  .openapi("ListedTraceRun");
+export type ListedRun = z.output<typeof ListedRun>;
+
+const TracesPage = z
+  .object({
+    runs: z.array(ListedRun),
+    next: nullable(z.string()).describe("The `cursor` parameter for the next page; null on the last page."),
+  })
+  .openapi("TracesPage");
+export type TracesPage = z.output<typeof TracesPage>;
+
+/** The routes of the pages for traces. */
+export const tracePageRoutes = {
+  readTrace: createRoute({
+    method: "get",
+    path: "/app/api/traces/{trace_id}",
+    operationId: "readTrace",
+    summary: "Get the runs of a trace without their payloads, in tree order",
+    tags,
+    request: {
+      params: z.object({ trace_id: uuidOrHex }),
+      query: z.object({
+        after: z.string().optional().openapi({ description: "The `next` value of the previous page." }),
+      }),
+    },
+    responses: { 200: jsonResponse(Trace, "A page of at most 5,000 runs."), ...errors(404) },
+  }),
+
+  listTraces: createRoute({
+    method: "post",
+    path: "/app/api/traces/query",
+    operationId: "listTraces",
+    summary: "List the runs of traces without their payloads",
+    tags,
+    request: { body: jsonBody(TracesQuery) },
+    responses: { 200: jsonResponse(TracesPage, "A page of runs."), ...errors(400, 404) },
+  }),
+} as const;

@@ -1,0 +1,139 @@
+import { ApiError } from "../../platform/errors.ts";
+import { withTimeout } from "../../platform/lib/signal.ts";
+
+/** The limit of a body as it is sent. What it unpacks to has the limit of an upload. */
+const MAX_SENT_BYTES = 64 * 2 ** 20;
+
+/** Bodies that are received and not stored yet. Further bodies are refused until there is room. */
+const MAX_PENDING_BYTES = 4 * MAX_SENT_BYTES;
+
+/** Above this, only the oldest of the workspace's open requests is read on: the workspace leaves room for the bodies of others. */
+const MAX_PENDING_BYTES_OF_WORKSPACE = 1.5 * MAX_SENT_BYTES;
+
+/** The Python client waits 10 s for a response. */
+const MAX_WAIT_MS = 8_000;
+
+const FIRST_BYTES = 64 * 2 ** 10;
+
+const overloaded = () =>
+  new ApiError("unavailable", {
+    reason: "The service is receiving more traces than it can store. Send the request again later.",
+  });
+
+interface ReceivedBody {
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  /** As the request declares it. */
+  length: number | undefined;
+}
+
+/** The requests of a workspace. */
+interface Workspace {
+  pending_bytes: number;
+  /** The requests whose body has not arrived, oldest first. */
+  reading: Set<ReceivedBody>;
+  /** Resolves when a request may have room. */
+  changed: PromiseWithResolvers<void>;
+}
+
+/** The bodies of ingestion requests in memory, from their first byte until the worker thread is done with them. */
+export class PendingBodies {
+  readonly #max_wait_ms: number;
+  #bytes = 0;
+  readonly #workspaces = new Map<string, Workspace>();
+
+  constructor(max_wait_ms = MAX_WAIT_MS) {
+    this.#max_wait_ms = max_wait_ms;
+  }
+
+  /**
+   * Reads a body and calls `work` with it.
+   *
+   * @param work receives the only reference to the body, and the time (`Date.now()`) after which its result is not sent
+   * @throws ApiError when the body is too large, or has waited {@link MAX_WAIT_MS} for room or for its result
+   */
+  async use<T>(
+    tenant_id: string,
+    received: ReceivedBody,
+    work: (body: Uint8Array, deadline_ms: number) => Promise<T>,
+  ): Promise<T> {
+    const workspace = this.#workspaces.get(tenant_id) ?? newWorkspace();
+    this.#workspaces.set(tenant_id, workspace);
+    workspace.reading.add(received);
+    let bytes = 0;
+    const add = async (count: number) => {
+      bytes += count;
+      workspace.pending_bytes += count;
+      this.#bytes += count;
+      if (bytes > MAX_SENT_BYTES) throw new ApiError("body_too_large", { limit_bytes: MAX_SENT_BYTES });
+      if (this.#bytes > MAX_PENDING_BYTES) throw overloaded();
+      await this.#waitForRoom(workspace, received);
+    };
+    const release = () => {
+      workspace.pending_bytes -= bytes;
+      this.#bytes -= bytes;
+      finishReading();
+      if (workspace.pending_bytes === 0 && workspace.reading.size === 0) this.#workspaces.delete(tenant_id);
+    };
+    const finishReading = () => {
+      workspace.reading.delete(received);
+      workspace.changed.resolve();
+      workspace.changed = Promise.withResolvers();
+    };
+    let working: Promise<T>;
+    try {
+      const body = await readBody(received, add);
+      finishReading();
+      working = work(body, Date.now() + this.#max_wait_ms);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    // After the timeout, the body stays in memory until the worker thread is done with it.
+    working.then(release, release);
+    const result = await withTimeout(working, this.#max_wait_ms);
+    if (result === undefined) throw overloaded();
+    return result;
+  }
+
+  async #waitForRoom(workspace: Workspace, received: ReceivedBody): Promise<void> {
+    const deadline_ms = Date.now() + this.#max_wait_ms;
+    const hasRoom = () =>
+      workspace.pending_bytes <= MAX_PENDING_BYTES_OF_WORKSPACE || workspace.reading.values().next().value === received;
+    while (!hasRoom()) {
+      const left_ms = deadline_ms - Date.now();
+      if (left_ms <= 0) throw overloaded();
+      await withTimeout(workspace.changed.promise, left_ms);
+    }
+  }
+}
+
+const newWorkspace = (): Workspace => ({
+  pending_bytes: 0,
+  reading: new Set(),
+  changed: Promise.withResolvers(),
+});
+
+/** Returns the body in one buffer, which moves to the worker thread. */
+async function readBody(
+  { chunks, length = Number.POSITIVE_INFINITY }: ReceivedBody,
+  add: (bytes: number) => Promise<void>,
+): Promise<Uint8Array> {
+  let body = Buffer.allocUnsafeSlow(0);
+  let end = 0;
+  /** Memory that was not written to takes no space. The memory of the smaller buffer is freed without the garbage collector. */
+  const resize = (size: number) => {
+    const smaller = body;
+    body = Buffer.allocUnsafeSlow(size);
+    smaller.copy(body, 0, 0, end);
+    (smaller.buffer as ArrayBuffer).transfer(0);
+  };
+  for await (const chunk of chunks) {
+    const needed = end + chunk.byteLength;
+    if (needed > body.length) resize(Math.max(needed, Math.min(Math.max(2 * body.length, FIRST_BYTES), length)));
+    body.set(chunk, end);
+    end = needed;
+    await add(chunk.byteLength);
+  }
+  if (end < body.length) resize(end);
+  return body;
+}

@@ -1,0 +1,21 @@
+import { ApiError } from "../../platform/errors.ts";
+import { isUuid } from "../../platform/lib/ids.ts";
+import type { RunCursor } from "../storage/runs.ts";
+
+/** The position in a list of runs by start, for the client. */
+export const writeCursor = ({ start_us, run_id }: RunCursor): string =>
+  Buffer.from(JSON.stringify([start_us, run_id])).toString("base64url");
+
+/**
+ * @param isId  The run ID of the cursor is a UUID; in a list of threads it is the thread ID, any text
+ * @throws ApiError when the client changed the cursor
+ */
+export function readCursor(cursor: string, isId: (id: string) => boolean = isUuid): RunCursor {
+  try {
+    const [start_us, run_id] = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    if (Number.isSafeInteger(start_us) && typeof run_id === "string" && isId(run_id)) return { start_us, run_id };
+  } catch {
+    // The error below reports it.
+  }
+  throw new ApiError("bad_cursor");
+}

@@ -1,0 +1,17 @@
+import type { Migration } from "../../../platform/database/migrate.ts";
+
+/**
+ * The index of a trace also finds the children of a run. `experiment_runs.end_us` is null for a run that has not ended: SQLite cannot
+ * remove `not null` from a column.
+ */
+export const pendingRows: Migration = {
+  name: "experiments-009",
+  statements: ({ types }) => [
+    "drop index trace_runs_of_trace",
+    "create index trace_runs_of_trace on trace_runs (tenant_id, trace_id, parent_run_id)",
+    `alter table experiment_runs add column ended_us ${types.bigint}`,
+    "update experiment_runs set ended_us = end_us",
+    "alter table experiment_runs drop column end_us",
+    "alter table experiment_runs rename column ended_us to end_us",
+  ],
+};

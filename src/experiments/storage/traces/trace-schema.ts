@@ -1,0 +1,121 @@
+import type { WithSequence } from "../schema.ts";
+
+/** The tables of traces. Units are those of schema.ts. */
+declare module "../../../platform/database/schema.ts" {
+  interface Schema {
+    trace_runs: WithSequence<TraceRunRow, "run_no">;
+    trace_payloads: TracePayloadRow;
+    trace_attachments: TraceAttachmentRow;
+    run_shares: RunShareRow;
+    model_prices: ModelPriceRow;
+    feedback_tokens: FeedbackTokenRow;
+  }
+}
+
+/** The sums over a run and all runs below it. Null if none of them has a value. */
+export interface TreeUsage {
+  tree_prompt_tokens: number | null;
+  tree_completion_tokens: number | null;
+  tree_total_tokens: number | null;
+  tree_prompt_cost: number | null;
+  tree_completion_cost: number | null;
+  tree_total_cost: number | null;
+  tree_first_token_us: number | null;
+}
+
+/** The tokens and costs (USD) of a run itself. */
+export interface OwnUsage {
+  prompt_tokens: number | null;
+  completion_tokens: number | null;
+  total_tokens: number | null;
+  prompt_cost: number | null;
+  completion_cost: number | null;
+  total_cost: number | null;
+  first_token_us: number | null;
+}
+
+/** A run of a trace: a span. The root and all runs below it have the same `trace_id`, the id of the root. */
+export interface TraceRunRow extends OwnUsage, TreeUsage {
+  run_no: number;
+  tenant_id: string;
+  run_id: string;
+  /** The session. */
+  experiment_no: number;
+  trace_id: string;
+  /** The parent may not exist (yet). */
+  parent_run_id: string | null;
+  /** `{start}Z{id}` of all runs from the root to this one, joined by dots: its text order is the order of the tree. */
+  dotted_order: string;
+  is_root: number;
+  /** 1 while the position in the tree is provisional, because the parent is unknown or the client sent no position. */
+  is_provisional: number;
+  /** Null until the run is posted. */
+  name: string | null;
+  run_type: string;
+  start_us: number;
+  /** Null for a pending run. */
+  end_us: number | null;
+  /** The error, truncated. */
+  error: string | null;
+  /** JSON list. */
+  tags: string | null;
+  /** JSON object: `extra.metadata`. */
+  metadata: string | null;
+  thread_id: string | null;
+  reference_example_id: string | null;
+  inputs_preview: string | null;
+  outputs_preview: string | null;
+  /** JSON object with the details of the run's tokens and costs; null without details. */
+  usage_details: string | null;
+  /** Bits that merge-run.ts defines: the fields that a patch has set, and whether the run was posted and names a session. */
+  merge_state: number;
+}
+
+/** The large fields of a run, as JSON except for the error. `extra` is without the metadata. */
+export interface TracePayloadRow {
+  run_no: number;
+  inputs: string | null;
+  outputs: string | null;
+  error: string | null;
+  events: string | null;
+  extra: string | null;
+  serialized: string | null;
+}
+
+/** Public read access to the trace of a root, or to a run and all runs below it. */
+export interface RunShareRow {
+  share_token: string;
+  tenant_id: string;
+  run_id: string;
+  created_at: number;
+}
+
+export interface FeedbackTokenRow {
+  /** A random UUID that grants the right to create feedback. */
+  token: string;
+  tenant_id: string;
+  run_id: string;
+  /** Feedback with this id is replaced; null creates feedback each time. */
+  feedback_id: string | null;
+  feedback_key: string;
+  expires_at: number;
+  created_at: number;
+}
+
+export interface ModelPriceRow {
+  price_id: string;
+  tenant_id: string;
+  entry: string;
+  /** Digest of name, pattern, path, provider and start time, which are unique together. */
+  identity: string;
+  created_at: number;
+}
+
+export interface TraceAttachmentRow {
+  run_no: number;
+  name: string;
+  mime_type: string;
+  /** 128 random bits that grant access to the attachment. */
+  token: string;
+  data: Uint8Array;
+}

@@ -1,0 +1,137 @@
+import type { IOtlpExportDelegate } from "@opentelemetry/otlp-exporter-base";
+import type { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
+import type { Log } from "../../../platform/lib/log.ts";
+import { withTimeout } from "../../../platform/lib/signal.ts";
+import type { RunDraft } from "../merge-run.ts";
+import { type RunSpan, toSpan } from "./run-span.ts";
+
+/** An OpenTelemetry backend that receives the runs that have ended. */
+export interface SpanExportOptions {
+  url: string;
+  protocol: "http/protobuf" | "http/json";
+  headers: Record<string, string>;
+  service_name: string;
+  /** Whether the runs that clients sent are exported, besides those of agents. */
+  includes_ingested: boolean;
+  has_payloads: boolean;
+}
+
+type ReadableSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
+type Exporter = IOtlpExportDelegate<ReadableSpan[]>;
+
+/** Spans per request. */
+const BATCH = 512;
+/** Spans that are being sent. Further ones are dropped while the backend is slower. */
+const MAX_PENDING = 20 * BATCH;
+const WARNING_INTERVAL_MS = 10_000;
+const STOP_MS = 2_000;
+
+const CLIENT_SAMPLED = 1;
+const INTERNAL_KIND = 0;
+const STATUS = { unset: 0, error: 2 };
+
+/** Sends ended runs to an OpenTelemetry backend. The exporter compresses and retries; a failure never affects what is stored. */
+export class SpanExport {
+  readonly #options: SpanExportOptions;
+  readonly #log: Log;
+  readonly #resource: ReadableSpan["resource"];
+  #exporter: Promise<Exporter> | undefined;
+  #pending = 0;
+  #dropped = 0;
+  #warned_at = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SpanExportOptions, log: Log) {
+    this.#options = options;
+    this.#log = log;
+    const attributes = { "service.name": options.service_name };
+    this.#resource = { attributes } as unknown as ReadableSpan["resource"];
+  }
+
+  /** @param isOfAgent whether the runs are those of an agent */
+  export(drafts: readonly RunDraft[], isOfAgent: boolean): void {
+    if (!isOfAgent && !this.#options.includes_ingested) return;
+    const ended = drafts.filter(({ run, was_ended }) => run.end_us !== null && !was_ended);
+    for (let from = 0; from < ended.length; from += BATCH) this.#send(ended.slice(from, from + BATCH));
+  }
+
+  /** Waits for the spans that are being sent, up to 2 s. */
+  async stop(): Promise<void> {
+    await withTimeout(this.#exporter?.then((exporter) => exporter.shutdown()) ?? Promise.resolve(), STOP_MS);
+  }
+
+  #send(drafts: readonly RunDraft[]): void {
+    if (this.#pending + drafts.length > MAX_PENDING) {
+      this.#drop(drafts.length, "the backend is too slow");
+      return;
+    }
+    this.#pending += drafts.length;
+    const spans = drafts.map((draft) => this.#readable(toSpan(draft, this.#options.has_payloads)));
+    this.#exporter ??= createExporter(this.#options);
+    void this.#exporter
+      .then(
+        (exporter) =>
+          new Promise<void>((resolve, reject) => {
+            exporter.export(spans, ({ error }) => (error ? reject(error) : resolve()));
+          }),
+      )
+      .catch((error: Error) => this.#drop(drafts.length, error.message))
+      .finally(() => {
+        this.#pending -= drafts.length;
+      });
+  }
+
+  #drop(count: number, reason: string): void {
+    this.#dropped += count;
+    if (performance.now() - this.#warned_at < WARNING_INTERVAL_MS) return;
+    this.#warned_at = performance.now();
+    this.#log.warn({ dropped: this.#dropped, reason }, "spans not exported");
+  }
+
+  #readable({ trace_id, span_id, parent_span_id, error, ...span }: RunSpan): ReadableSpan {
+    const contextOf = (spanId: string) => ({ traceId: trace_id, spanId, traceFlags: CLIENT_SAMPLED });
+    return {
+      name: span.name,
+      kind: INTERNAL_KIND,
+      spanContext: () => contextOf(span_id),
+      parentSpanContext: parent_span_id === undefined ? undefined : contextOf(parent_span_id),
+      startTime: timeOf(span.start_us),
+      endTime: timeOf(span.end_us),
+      duration: timeOf(span.end_us - span.start_us),
+      status: error === undefined ? { code: STATUS.unset } : { code: STATUS.error, message: error },
+      attributes: span.attributes,
+      links: [],
+      events: [],
+      ended: true,
+      resource: this.#resource,
+      instrumentationScope: { name: "threadmill" },
+      droppedAttributesCount: 0,
+      droppedEventsCount: 0,
+      droppedLinksCount: 0,
+    };
+  }
+}
+
+/** Imported with the first span. The package of an official exporter contains these calls, with one serializer. */
+async function createExporter({ url, headers, protocol }: SpanExportOptions): Promise<Exporter> {
+  const { convertLegacyHttpOptions, createOtlpHttpExportDelegate } = await import(
+    "@opentelemetry/otlp-exporter-base/node-http"
+  );
+  const { JsonTraceSerializer, ProtobufTraceSerializer, TraceExporterMetricsHelper } = await import(
+    "@opentelemetry/otlp-transformer"
+  );
+  const [type, serializer] =
+    protocol === "http/json"
+      ? ["application/json", JsonTraceSerializer]
+      : ["application/x-protobuf", ProtobufTraceSerializer];
+  const options = convertLegacyHttpOptions({ url, headers }, "TRACES", "v1/traces", { "Content-Type": type });
+  return createOtlpHttpExportDelegate(
+    options,
+    serializer,
+    "otlp_http_span_exporter",
+    TraceExporterMetricsHelper,
+    undefined,
+  );
+}
+
+/** Seconds and nanoseconds. */
+const timeOf = (us: number): [number, number] => [Math.floor(us / 1e6), Math.round((us % 1e6) * 1000)];
