@@ -30,7 +30,6 @@ export interface Control {
   maintenance: readonly BackgroundService[];
 }
 
-/** From the contract. */
 const UPLOAD_TTL_MS = 3_600_000;
 
 export function createControl(context: ControlContext): Control {
@@ -52,7 +51,7 @@ export function createControl(context: ControlContext): Control {
       periodicService(
         RETENTION_INTERVAL_MS,
         () => deleteExpiredData({ database, settings, uploads }),
-        (error) => context.log.warn({ error }, "deletion of expired deployment data failed"),
+        (error) => context.log.warn({ error }, "deleting expired deployment data failed"),
       ),
     ],
   };

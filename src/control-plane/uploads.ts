@@ -49,7 +49,7 @@ export class Uploads {
     if (status === "AWAITING_DELETE") throw new ApiError("deployment_is_deleted", { name });
     if (source === "external_docker")
       throw new ApiError("bad_source", {
-        reason: 'Deployments with source "external_docker" run images and accept no source uploads.',
+        reason: 'Deployments with source "external_docker" run images and do not accept source uploads.',
       });
     const token = randomBytes(32).toString("base64url");
     const object_path = `uploads/${newId()}.tar.gz`;
@@ -59,7 +59,7 @@ export class Uploads {
   }
 
   /**
-   * Deletes the file when the body is incomplete or too large, or when another upload to the URL was completed meanwhile.
+   * Deletes the file when the body is incomplete or too large, or when another upload to the URL was completed in the meantime.
    *
    * @param declared_bytes value of the header Content-Length, if present
    * @throws ApiError upload_refused, upload_incomplete, body_too_large, unavailable when the disk is full

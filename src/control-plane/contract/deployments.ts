@@ -75,11 +75,10 @@ const DeploymentsQuery = z.object({
   remote_reconciled: laxBoolean.optional().openapi({ description: "Whether the deployment is bound to a listener." }),
   tag_value_ids: commaSeparated
     .optional()
-    .openapi({ description: "Not supported. The result is always empty, because deployments have no tags." }),
-  agent_id: z
-    .string()
-    .optional()
-    .openapi({ description: "Not supported. The result is always empty, because deployments have no agent." }),
+    .openapi({ description: "Not supported. If set, the result is empty, because deployments have no tags." }),
+  agent_id: z.string().optional().openapi({
+    description: "Not supported. If set, the result is empty, because deployments are not associated with an agent ID.",
+  }),
   agent_environment: z.string().optional().openapi({ description: "Not supported, like `agent_id`." }),
   image_version: z.string().optional(),
   deployment_type: oneOf(DEPLOYMENT_TYPES).optional(),
@@ -94,9 +93,9 @@ export type BatchDeleted = z.output<typeof BatchDeleted>;
 
 const UploadUrl = z
   .object({
-    upload_url: z
-      .string()
-      .openapi({ description: "PUT the tarball to this URL once, within an hour. No API key is required." }),
+    upload_url: z.string().openapi({
+      description: "Upload the tarball with one PUT request to this URL within an hour. No API key is required.",
+    }),
     object_path: z.string().openapi({ description: "Value for `source_tarball_path` after the upload." }),
   })
   .openapi("UploadUrl");
@@ -169,7 +168,7 @@ export const deploymentRoutes = {
 
   countFreeDeployments: createRoute({
     ...operation("count_free_deployments", "get", "/v2/deployments/free-count"),
-    summary: "Count the deployments of the type dev_free",
+    summary: "Count deployments of type dev_free",
     tags,
     responses: {
       200: jsonResponse(z.object({ count: z.int() }).openapi("FreeDeploymentCount"), "The number of deployments."),
@@ -186,10 +185,10 @@ export const deploymentRoutes = {
 
   patchDeployment: createRoute({
     ...operation("patch_deployment", "patch", "/v2/deployments/{deployment_id}"),
-    summary: "Change a deployment. A change of secrets, resources or source creates a revision",
+    summary: "Update a deployment. Changing the secrets, resources or source creates a revision",
     tags,
     request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
-    responses: { 200: jsonResponse(Deployment, "The changed deployment."), ...refusals(400, 404) },
+    responses: { 200: jsonResponse(Deployment, "The updated deployment."), ...refusals(400, 404) },
   }),
 
   deleteDeployment: createRoute({
@@ -245,14 +244,14 @@ export const integrationRoutes = {
 
   listForgeInstallations: createRoute({
     ...operation("list_forge_github_integrations", "get", "/v1/integrations/forge/github/install"),
-    summary: "List integrations of the second GitHub App (always empty)",
+    summary: "List integrations of the additional (forge) GitHub App (always empty)",
     tags: integrationTags,
     responses: { 200: installations },
   }),
 
   listForgeRepositories: createRoute({
     ...operation("list_forge_github_repos", "get", "/v1/integrations/forge/github/{integration_id}/repos"),
-    summary: "List repositories of the second GitHub App (always empty)",
+    summary: "List repositories of the additional (forge) GitHub App (always empty)",
     ...repositoriesOfIntegration,
   }),
 };

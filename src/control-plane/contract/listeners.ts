@@ -71,10 +71,10 @@ export const listenerRoutes = {
 
   patchListener: createRoute({
     ...operation("patch_listener", "patch", "/v2/listeners/{listener_id}"),
-    summary: "Change a listener",
+    summary: "Update a listener",
     tags,
     request: { params: listenerParams, body: jsonBody(ListenerPatch) },
-    responses: { 200: jsonResponse(Listener, "The changed listener."), ...refusals(404) },
+    responses: { 200: jsonResponse(Listener, "The updated listener."), ...refusals(404) },
   }),
 
   deleteListener: createRoute({

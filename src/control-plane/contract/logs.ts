@@ -31,8 +31,8 @@ const cursor = z
   .openapi({ description: "Cursor from the previous response (`next_offset` or `next_cursor`)." });
 
 const filters = {
-  query: z.string().optional().openapi({ description: "Text that the message contains, case-insensitive." }),
-  level: oneOf(LOG_LEVELS).optional().openapi({ description: "Minimum level." }),
+  query: z.string().optional().openapi({ description: "Text to search for in messages, case-insensitive." }),
+  level: oneOf(LOG_LEVELS).optional().openapi({ description: "Minimum log level." }),
   run_id: z.string().optional(),
   start_time: laxTime.optional().openapi({ description: "Inclusive." }),
   end_time: laxTime.optional().openapi({ description: "Inclusive." }),
@@ -82,7 +82,7 @@ const v1 = {
 export const logRoutes = {
   getRevisionLogs: createRoute({
     ...operation("get_revision_logs", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs"),
-    summary: "List the log lines of a revision, from its build or its instances",
+    summary: "List the log lines of a revision's build or instances",
     tags,
     request: { params: revisionParams, query: z.object({ type: kind, ...page }) },
     responses: { 200: lines, ...refusals(400, 404) },
@@ -90,7 +90,7 @@ export const logRoutes = {
 
   getLogs: createRoute({
     ...operation("get_deployment_logs", "get", "/v2/deployments/{deployment_id}/logs"),
-    summary: "List the log lines of all revisions of a deployment",
+    summary: "List the log lines of all of a deployment's revisions",
     tags,
     request: {
       params: deploymentParams,

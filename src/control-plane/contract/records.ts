@@ -162,7 +162,7 @@ export const Revision = z
   .object({
     id,
     status: RevisionStatus,
-    status_message: text.openapi({ description: "Reason of a failure, or the latest problem of the rollout." }),
+    status_message: text.openapi({ description: "Reason for the failure, or the most recent problem of the rollout." }),
     source,
     source_revision_config: SourceRevisionConfig,
     created_at: timestamp,

@@ -20,7 +20,7 @@ const interrupt = {
   tags,
   request: { params: revisionParams },
   responses: {
-    200: jsonResponse(Revision, "The revision. Its status changes to `INTERRUPTED` in the background."),
+    200: jsonResponse(Revision, "The revision. Its status changes to `INTERRUPTED` asynchronously."),
     ...refusals(400, 404),
   },
 };
@@ -36,7 +36,7 @@ export const revisionRoutes = {
 
   createRevision: createRoute({
     ...operation("create_revision", "post", "/v2/deployments/{deployment_id}/revisions"),
-    summary: "Create a revision, even if no field has changed",
+    summary: "Create a revision, even if no field changes",
     tags,
     request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
     responses: { 201: jsonResponse(Revision, "The revision."), ...refusals(400, 404) },
@@ -71,7 +71,7 @@ export const revisionRoutes = {
       "post",
       "/v2/deployments/{deployment_id}/revisions/{revision_id}/interruption",
     ),
-    summary: "Alias of `interrupt`",
+    summary: "Alias for `interrupt`",
     ...interrupt,
   }),
 };

@@ -13,12 +13,12 @@ export const controlRoutes = {
   integrations: integrationRoutes,
 } as const;
 
-/** Head of the control plane's OpenAPI document. The document includes the Auth Service. */
+/** The control plane's OpenAPI document without its paths and schemas. The document includes the Auth Service. */
 export const controlPlaneDocument = {
   ...authServiceDocument,
   info: {
     ...authServiceDocument.info,
-    description: `Deployments of agents and their revisions. ${authServiceDocument.info.description}`,
+    description: `Agent deployments and their revisions. ${authServiceDocument.info.description}`,
   },
   tags: [
     { name: "Deployments (v2)", description: "Deployments, their revisions and logs." },
@@ -28,7 +28,7 @@ export const controlPlaneDocument = {
         "Listeners: agents that deploy to other clusters. This service stores listeners but does not use them.",
     },
     { name: "Integrations (v1)", description: "GitHub applications." },
-    { name: "Logs (v1)", description: "Logs in the format of the command-line clients." },
+    { name: "Logs (v1)", description: "Logs in the format that the command-line clients expect." },
     ...authServiceDocument.tags,
   ],
 };

@@ -71,12 +71,14 @@ export class Revisions {
       const { status, artifact } = await requireRevision(tx, caller, key);
       const refuse = (reason: string) => new ApiError("revision_not_redeployable", { revision_id, reason });
       if (await hasRevisionInProgress(tx, deployment_id))
-        throw refuse("another revision of this deployment is in progress. Wait until it ends, or interrupt it.");
+        throw refuse("another revision of this deployment is in progress. Wait until it finishes, or interrupt it.");
       if (status === "DEPLOYED" && artifact === null)
-        throw refuse("the build was removed after later deployments. Create a new revision from the same source.");
+        throw refuse(
+          "its build was removed after newer revisions were deployed. Create a new revision from the same source.",
+        );
       if ((await redeployIfBuilt(tx, revision_id)) === 0)
         throw refuse(
-          `its status is ${status}, and only revisions that were DEPLOYED before can be deployed again. Create a new revision.`,
+          `its status is ${status}, but only revisions that have been DEPLOYED can be redeployed. Create a new revision.`,
         );
       await requestReconcile(tx, deployment_id);
       return { from: status, deployment: await requireDeployment(tx, caller, deployment_id) };

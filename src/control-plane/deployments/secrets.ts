@@ -4,7 +4,7 @@ import { ApiError } from "../../platform/errors.ts";
 import type { Secret } from "../contract/records.ts";
 import type { DeploymentRow, RevisionRow } from "../storage/schema.ts";
 
-/** Variables that the service sets, or that would change the database of an instance (contract, section 3.3). */
+/** Variables that the service sets, or that would change the database of an instance. */
 const RESERVED = new Set([
   "LANGCHAIN_TRACING_V2",
   "LANGSMITH_TRACING_V2",
@@ -55,7 +55,7 @@ export function checkSecrets(secrets: readonly Secret[]): void {
   const invalid = names.filter((name) => !NAME.test(name));
   if (invalid.length > 0)
     throw new ApiError("bad_secrets", {
-      reason: `These secret names are not valid names of environment variables: ${listed(invalid)}.`,
+      reason: `These secret names are not valid environment variable names: ${listed(invalid)}.`,
     });
   const duplicates = names.filter((name, index) => names.indexOf(name) !== index);
   if (duplicates.length > 0)

@@ -2,7 +2,7 @@ import { ApiError } from "../../platform/errors.ts";
 import type { SourceConfigInput, SourceRevisionConfigInput } from "../contract/deployments.ts";
 import type { ResourceSpec, Source, SourceConfig, SourceRevisionConfig } from "../contract/records.ts";
 
-/** Fields that cannot change after the creation of a deployment. */
+/** Fields that cannot change after a deployment has been created. */
 const IMMUTABLE = ["integration_id", "repo_url", "deployment_type", "listener_id", "listener_config"] as const;
 
 type RevisionField = keyof SourceRevisionConfigInput;

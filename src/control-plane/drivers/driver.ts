@@ -6,7 +6,7 @@ import type { LogLevel } from "../contract/logs.ts";
  */
 export interface DeployDriver {
   readonly kind: string;
-  /** Builds an artifact from source, with a cache by content. Drivers that run images have no `build`. */
+  /** Builds an artifact from source, and caches it by content. Drivers that run images have no `build`. */
   build?(spec: BuildSpec, io: BuildIo): Promise<Built>;
   /**
    * Makes an image available and returns its permanent name, so that the revision always starts the same image. Absent for drivers

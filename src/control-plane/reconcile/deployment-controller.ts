@@ -6,10 +6,10 @@ import { LogWriter } from "../logs.ts";
 import { drainInstances, resetRestarts } from "../storage/instances.ts";
 import { lockIfHeld, releaseDeployment } from "../storage/leases.ts";
 import { insertLogLines } from "../storage/logs.ts";
-import type { DeploymentRow } from "../storage/schema.ts";
+import type { DeploymentRow, InstanceRow } from "../storage/schema.ts";
 import { applyTransition, deleteDeployment, insertRolloutInstances, routeTo, switchTraffic } from "./apply-step.ts";
 import { type DeploymentState, readState } from "./deployment-state.ts";
-import { planOf } from "./instance-spec.ts";
+import { apiKeyAad, planOf } from "./instance-spec.ts";
 import { JobRunner } from "./job-runner.ts";
 import { runJob } from "./jobs.ts";
 import { nextStep } from "./next-step.ts";
@@ -32,6 +32,8 @@ export class DeploymentController {
   readonly #logs: LogWriter;
   readonly #jobs: JobRunner;
   readonly #closing = new AbortController();
+  /** The collections of traces, by instance and handle. */
+  readonly #collections = new Map<string, AbortController>();
   #step_failures = 0;
 
   constructor(deployment: DeploymentRow, options: DeploymentControllerOptions) {
@@ -86,6 +88,7 @@ export class DeploymentController {
   close(): void {
     this.#closing.abort();
     this.#jobs.abortAll();
+    this.#collectTraces([]);
     this.#signal.notify();
   }
 
@@ -93,7 +96,7 @@ export class DeploymentController {
     return this.#closing.signal.aborted;
   }
 
-  /** Ends when the deployment was released or deleted, when the lease was lost, or after {@link close}. */
+  /** Resolves when the deployment has been released or deleted, when the lease is lost, or after {@link close}. */
   async run(): Promise<void> {
     while (!this.#isClosed) {
       try {
@@ -113,12 +116,33 @@ export class DeploymentController {
     const { ended_count } = this.#jobs;
     const state = await readState(database.read, lease, settings);
     if (!state || !this.#isHeld()) throw new DeploymentLeaseLostError();
-    // The rows may be older than the writes of a job that has just ended. The job would then start a second time.
+    // The rows may be older than the writes of a job that has just ended. Based on these rows, the job would start again.
     if (this.#jobs.ended_count !== ended_count) return;
     facts.held_since ||= state.now;
+    this.#collectTraces(
+      state.instances.filter((instance) => instance.state === "ready" || instance.state === "draining"),
+    );
     const step = nextStep(state, facts, settings);
     if (step.do === "wait") await this.#signal.wait(step.ms);
     else await this.#apply(step, state);
+  }
+
+  /** An instance is part of a collection until its row is removed, because its last runs may end while it stops. */
+  #collectTraces(instances: readonly InstanceRow[]): void {
+    const { collectTraces, seal } = this.#context;
+    const wanted = new Map(instances.map((instance) => [`${instance.instance_id} ${instance.handle}`, instance]));
+    for (const [key, abort] of this.#collections) {
+      if (wanted.has(key)) continue;
+      abort.abort();
+      this.#collections.delete(key);
+    }
+    for (const [key, instance] of wanted) {
+      if (this.#collections.has(key) || instance.address === null) continue;
+      const abort = new AbortController();
+      const api_key = seal.open(instance.api_key, apiKeyAad(instance));
+      void collectTraces({ ...instance, address: instance.address, api_key }, abort.signal);
+      this.#collections.set(key, abort);
+    }
   }
 
   async #apply(step: Exclude<ReconcileStep, { do: "wait" }>, state: DeploymentState): Promise<unknown> {

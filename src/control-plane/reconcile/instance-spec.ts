@@ -8,7 +8,7 @@ import { findUpload } from "../storage/uploads.ts";
 import type { ReconcilerContext } from "./reconciler-context.ts";
 import type { Plan } from "./steps.ts";
 
-/** Limits `resource_spec.min_scale`, so that a typing error cannot overload the machine. */
+/** Limits `resource_spec.min_scale`, so that a typo cannot overload the machine. */
 const MAX_REPLICAS = 10;
 
 const parsedConfig = ({ source_config }: RevisionRow) => JSON.parse(source_config) as SourceConfig;
@@ -68,11 +68,12 @@ interface InstanceSpecInput {
   revision: RevisionRow;
   instance: InstanceRow;
   database_password: string;
+  default_env: Readonly<Record<string, string>>;
 }
 
 /** @throws DeployError when the revision has no artifact; SealError when the secrets cannot be decrypted */
 export function instanceSpec(
-  { deployment, revision, instance, database_password }: InstanceSpecInput,
+  { deployment, revision, instance, database_password, default_env }: InstanceSpecInput,
   seal: Seal,
   log: (line: LogLine) => void,
 ): InstanceSpec {
@@ -90,7 +91,12 @@ export function instanceSpec(
     config_path: parsedRevisionConfig(revision).langgraph_config_path ?? undefined,
     api_key: seal.open(instance.api_key, apiKeyAad(instance)),
     database_password,
-    env: { ...environmentOf(revision, seal), ...deploymentVariables(deployment, instance) },
+    env: {
+      ...default_env,
+      THREADMILL_TRACING_PROJECT: deployment.name,
+      ...environmentOf(revision, seal),
+      ...deploymentVariables(deployment, instance),
+    },
     resources: {
       cpu_limit: resource_spec?.cpu_limit ?? undefined,
       memory_limit_mb: resource_spec?.memory_limit_mb ?? undefined,
@@ -133,12 +139,13 @@ function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string
 /** Variables that identify the deployment to agents. The names are reserved, so no secret can have the same name. */
 const deploymentVariables = (
   { deployment_id, name }: InstanceSpecInput["deployment"],
-  { revision_id, rollout }: InstanceSpecInput["instance"],
+  { revision_id, rollout, tenant_id }: InstanceSpecInput["instance"],
 ) => ({
   LANGSMITH_DEPLOYMENT_NAME: name,
   LANGSMITH_HOST_PROJECT_ID: deployment_id,
   LANGSMITH_HOST_PROJECT_NAME: name,
   LANGSMITH_HOST_REVISION_ID: revision_id,
+  LANGSMITH_TENANT_ID: tenant_id,
   // The instance executes no runs before this rollout is activated (instance-client.ts).
   THREADMILL_ROLLOUT: String(rollout),
 });

@@ -145,7 +145,7 @@ async function watch(job: InstanceJob, context: DeploymentContext, signal: Abort
 async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   await context.driverSlots.use(signal, async () => {
     await stopByDriver(job.instance, context, 0);
-    await restartLater(job, context, "the instance did not become ready again in time");
+    await restartLater(job, context, "the instance did not recover in time");
   });
 }
 
@@ -179,7 +179,7 @@ async function restartLater(
   context: DeploymentContext,
   reason: string,
 ): Promise<void> {
-  context.log.warn({ ...logFieldsOf(instance), reason }, "instance ended");
+  context.log.warn({ ...logFieldsOf(instance), reason }, "instance exited");
   await context.commit(async (tx) => {
     await scheduleRestart(tx, instance, backOffMs(instance.restarts + 1));
     const status_message = `Last exit: ${reason}.`;

@@ -42,7 +42,7 @@ function interruptStep({ revisions }: DeploymentState, { jobs, uncommitted_switc
   return building.aborted ? undefined : { do: "abort job", key };
 }
 
-/** Deploys one revision at a time. Of the queued revisions only the newest stays. */
+/** Deploys one revision at a time. Of the queued revisions, only the newest is kept. */
 function queueStep({ revisions }: DeploymentState, facts: Facts): ReconcileStep | undefined {
   const created = revisions.find(({ status }) => status === "CREATING");
   if (created) return startRevision(created, facts);
@@ -95,7 +95,9 @@ function deployStep(
     const failure = facts.failures.get(keyOf({ kind: "ensure", instance, revision }));
     if (failure && failure.count >= MAX_FAILURES) return failed(driverFailure("start"));
     if (instance.restarts >= MAX_EARLY_ENDS)
-      return failed(withLastObservation(`An instance ended ${MAX_EARLY_ENDS} times before it was ready.`, revision));
+      return failed(
+        withLastObservation(`An instance exited ${MAX_EARLY_ENDS} times before it became ready.`, revision),
+      );
   }
   if (instances.every((instance) => instance.state === "ready"))
     return { do: "switch", revision, upstreams: instances };

@@ -10,6 +10,7 @@ import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/schema.
 import type { Uploads } from "../uploads.ts";
 import type { Activate, CheckReady } from "./instance-client.ts";
 import type { Facts, StepSettings } from "./steps.ts";
+import type { CollectTraces } from "./trace-collector.ts";
 
 export interface ReconcilerContext {
   database: Database;
@@ -19,6 +20,9 @@ export interface ReconcilerContext {
   uploads: Pick<Uploads, "fileOf" | "removeOf">;
   checkReady: CheckReady;
   activate: Activate;
+  collectTraces: CollectTraces;
+  /** Variables of each instance that the secrets of its deployment override. */
+  default_env: Readonly<Record<string, string>>;
   clock: Clock;
   wait: Wait;
   log: Log;

@@ -64,7 +64,7 @@ export class Reconciler implements BackgroundService {
     // Leases that were not released expire after `lease_ms`.
     await database
       .write((tx) => releaseAllDeployments(tx, this.#holder))
-      .catch((error) => log.warn({ error }, "release of deployment leases failed"));
+      .catch((error) => log.warn({ error }, "releasing deployment leases failed"));
   }
 
   get #isStopped(): boolean {

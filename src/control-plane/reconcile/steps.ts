@@ -30,7 +30,7 @@ export interface InstanceJob {
   revision: RevisionRow;
 }
 
-/** Work that takes longer than a transaction: driver calls, and the observation of instances. */
+/** Work that takes longer than a transaction: driver calls, and the monitoring of instances. */
 export type Job =
   | InstanceJob
   | { kind: "build"; revision: RevisionRow }
@@ -62,7 +62,7 @@ export interface Facts {
   uncommitted_switch: string | undefined;
   /** Fingerprint of the router's current upstreams. */
   routed_upstreams: string | undefined;
-  /** The rollout (the number of its instances) that was last activated. */
+  /** The rollout (`rollout` of its instances) that was last activated. */
   activated_rollout: number | undefined;
   /** The rollout (`rolloutId`) after which old builds were last removed. */
   pruned_after: string | undefined;

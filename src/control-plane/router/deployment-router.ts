@@ -140,7 +140,7 @@ export class DeploymentRouter implements Router, BackgroundService {
   }
 
   #logFailure({ error, wasSent }: Failure, { instance_id }: Target, slug: string): void {
-    this.#options.log.warn({ slug, instance_id, was_sent: wasSent, error: error.message }, "instance did not answer");
+    this.#options.log.warn({ slug, instance_id, was_sent: wasSent, error: error.message }, "instance did not respond");
   }
 }
 

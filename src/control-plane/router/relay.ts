@@ -77,7 +77,7 @@ export function relay(call: Call, target: Target, agent: Agent | false): Promise
 function whenConnected(sent: ClientRequest, ready: () => void): void {
   sent.once("socket", (socket: Socket) => {
     if (!socket.connecting) return ready();
-    const late = () => sent.destroy(new Error(`No connection to the instance within ${CONNECT_MS} ms.`));
+    const late = () => sent.destroy(new Error(`Could not connect to the instance within ${CONNECT_MS} ms.`));
     socket.setTimeout(CONNECT_MS, late);
     socket.once("connect", () => {
       socket.setTimeout(0, late);

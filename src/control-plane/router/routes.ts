@@ -212,7 +212,7 @@ export class RouteReader implements BackgroundService {
       return [{ instance_id, address, api_key: opened }];
     } catch (error) {
       // The instance receives no requests.
-      this.#options.log.error({ error, instance_id }, "decryption of an instance API key failed");
+      this.#options.log.error({ error, instance_id }, "decrypting an instance API key failed");
       return [];
     }
   }

@@ -91,6 +91,6 @@ export const releaseDeployment = (tx: Tx, { deployment_id, epoch }: DeploymentLe
 export const releaseAllDeployments = (tx: Tx, holder: string): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set(RELEASED).where("lease_holder", "=", holder));
 
-/** Called at the start with the embedded database, which only one process uses: the holders of all leases have ended. */
+/** Called at startup with an embedded database, which only one process uses: the holders of all leases have ended. */
 export const dropDeploymentLeases = (tx: Tx): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set(RELEASED).where("lease_holder", "is not", null));

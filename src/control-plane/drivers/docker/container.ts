@@ -116,7 +116,7 @@ function environmentOf(input: ContainerInput): Record<string, string> {
   };
 }
 
-/** The address is empty when the container has ended. */
+/** The address is empty if the container has exited. */
 export function refOf({ Id, Config, NetworkSettings }: ContainerInspectInfo): InstanceRef {
   const published = NetworkSettings.Ports?.[CONTAINER_PORT_KEY]?.[0]?.HostPort;
   return refFrom({ Id, Labels: Config.Labels }, Config.Labels[LABELS.port] || published);

@@ -52,8 +52,8 @@ const LINK_LOCAL = "169.254.0.0/16";
  * Sets firewall rules for the containers of a bridge: they cannot connect to the machine, except to the service's Postgres, nor to
  * link-local addresses (metadata services of clouds), except to a resolver there.
  *
- * The rules are in two chains named after the bridge, which each call replaces as a whole. `INPUT` and Docker's `DOCKER-USER` get a
- * jump to them unless they have it.
+ * The rules are in two chains named after the bridge, which each call replaces as a whole. `INPUT` and Docker's `DOCKER-USER` get a rule
+ * that jumps to these chains, unless they have one.
  *
  * @throws Error without root, without `iptables` and `ip`, or when the bridge is not on this machine
  */

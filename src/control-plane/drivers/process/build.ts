@@ -32,7 +32,7 @@ interface BuildJob {
 /**
  * Builds a folder that can be served. The folder is named by the hash of the build inputs and is created atomically.
  *
- * @throws DeployError when the source cannot be built or the disk is full; the reason of the signal when it was aborted
+ * @throws DeployError when the source cannot be built or the disk is full; the signal's reason when the signal is aborted
  */
 export async function build(spec: BuildSpec, io: BuildIo, settings: BuildSettings): Promise<Built> {
   const { source } = spec;

@@ -30,8 +30,8 @@ const LAST_LINES = 10;
 /**
  * Runs a command in a new process group, logs the output, and kills the whole group when the command ends.
  *
- * @throws DeployError with the last lines of the output when the command fails or exceeds the time limit; the reason of the signal
- *   when the signal is aborted
+ * @throws DeployError with the last lines of the output when the command fails or exceeds the time limit; the signal's reason when the
+ * signal is aborted
  */
 export async function runCommand(command: Command, { log, signal }: BuildIo): Promise<void> {
   signal.throwIfAborted();

@@ -50,7 +50,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
   const open = async () => {
     const users = await SystemUsers.prepare(folders, options.deploy_user, program);
     if (users.unavailable_reason !== undefined)
-      log.warn({ reason: users.unavailable_reason }, "deployments run as the system user of the service");
+      log.warn({ reason: users.unavailable_reason }, "deployments run as the service's system user");
     await providePackages(folders.builds, program);
     return users;
   };
@@ -73,7 +73,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
     if (!isOff) return;
     const reason = options.deploy_process === "off" ? "" : ` Several workspaces use the service, and ${shared_reason}.`;
     throw new DeployError(
-      `This service does not build source (THREADMILL_DEPLOY_PROCESS=${options.deploy_process}).${reason} Deploy an image.`,
+      `This service does not build from source (THREADMILL_DEPLOY_PROCESS=${options.deploy_process}).${reason} Deploy an image instead.`,
     );
   };
   const databases = deploymentDatabases(database, database_url);

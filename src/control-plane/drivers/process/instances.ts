@@ -46,7 +46,9 @@ export class Instances {
   readonly #settings: ProcessSettings;
   readonly #tails = new Map<string, LogTail>();
   readonly #starting = new Map<string, Promise<InstanceRef>>();
-  /** By handle. Each promise resolves when the exit of a process is recorded. Contains only processes that this service started. */
+  /**
+   * Promises by handle. Each promise resolves when the exit of a process is recorded. Contains only processes that this service started.
+   */
   readonly #exits = new Map<string, Promise<void>>();
 
   constructor(settings: ProcessSettings) {
@@ -136,7 +138,7 @@ export class Instances {
     await writeRecord(this.#settings.folders, { ...record, ended: { status, signal } });
   }
 
-  /** Checks the process. If the process has just ended, waits until the exit is recorded. */
+  /** Reads the record of an instance. If the process has just ended, waits until the exit is recorded. */
   async #record(instance_id: string): Promise<InstanceRecord | undefined> {
     const { folders } = this.#settings;
     const record = await readRecord(folders, instance_id);
@@ -170,7 +172,7 @@ export class Instances {
     for (const identity of [recorded, named]) if (identity) this.#exits.delete(handleOf(identity));
   }
 
-  /** Lists instances, including those that an earlier process of the service started. */
+  /** Stops all instances, including those that an earlier process of the service started. */
   async stopAll(grace_ms: number): Promise<void> {
     await Promise.allSettled(this.#starting.values());
     await Promise.all((await this.list()).map((ref) => this.stop(ref, grace_ms)));
@@ -223,7 +225,7 @@ async function endProcess(identity: ProcessIdentity, grace_ms: number): Promise<
   // The process was running a moment ago, so the group ID was not reused.
   killGroup(identity.pid);
   if (!(await exitedWithin(identity, KILL_TIMEOUT_MS)))
-    throw new Error(`The process ${identity.pid} of an instance is still running after SIGKILL.`);
+    throw new Error(`The instance process ${identity.pid} is still running after SIGKILL.`);
 }
 
 async function exitedWithin(identity: ProcessIdentity, ms: number): Promise<boolean> {

@@ -111,7 +111,7 @@ async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly
   if (found.length === 0)
     throw new DeployError(`The host name of the repository URL, ${host}, cannot be resolved: check the URL.`);
   if (!found.every(({ address }) => isPublicAddress(address)))
-    throw new DeployError("The repository cannot be fetched. The URL must name a host on the public internet.");
+    throw new DeployError("The repository cannot be fetched. The URL must refer to a host on the public internet.");
   return found;
 }
 
@@ -119,7 +119,7 @@ async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly
 function refOf(ref: string | undefined): string {
   if (ref === undefined || ref === "") return "HEAD";
   if (/^[\w.@/+-]+$/.test(ref) && !ref.startsWith("-") && !ref.includes("..")) return ref;
-  throw new DeployError(`The ref ${JSON.stringify(ref)} is not a valid name of a branch, a tag or a commit.`);
+  throw new DeployError(`The ref ${JSON.stringify(ref)} is not a valid branch name, tag name or commit SHA.`);
 }
 
 function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, string> {

@@ -38,7 +38,7 @@ export async function readProjectFile(
   const graphs = Object.entries(isRecord(project.graphs) ? project.graphs : {});
   if (graphs.length === 0)
     throw new DeployError(
-      `${path}: the field "graphs" must map graph names to paths, like {"agent": "./agent.ts:graph"}.`,
+      `${path}: the field "graphs" must map graph names to paths, for example {"agent": "./agent.ts:graph"}.`,
     );
   const folder = dirname(file);
   await createEnvFile(project.env, folder, root, user);
@@ -60,7 +60,7 @@ export function configPathOf(config_path: string | undefined): string {
   const path = normalize(config_path ?? "langgraph.json");
   if (path.startsWith("..") || path.startsWith(sep) || path.includes("\0") || basename(path) === "." || path === "")
     throw new DeployError(
-      `The path ${JSON.stringify(config_path ?? path)} of langgraph.json is not within the source: set langgraph_config_path to a relative path.`,
+      `langgraph_config_path ${JSON.stringify(config_path ?? path)} is not a file path within the source: use a relative path.`,
     );
   return path;
 }
@@ -115,7 +115,7 @@ async function createEnvFile(env: unknown, folder: string, root: string, user: S
   // If the parent folder were a link, the file would be created outside of the source.
   const parent = dirname(file) === root ? root : await realPathWithin(root, dirname(file));
   if (!isBelow(root, file) || parent === undefined)
-    throw new DeployError(`The field "env" of langgraph.json must be the path of a file within the source.`);
+    throw new DeployError(`The field "env" of langgraph.json must be a path to a file within the source.`);
   if (user) await createEmptyFile(file, user);
   else await writeFile(file, "", { flag: "wx" }).catch(() => undefined);
 }

@@ -1,0 +1,165 @@
+import { Agent, type IncomingMessage, request } from "node:http";
+import { ApiError } from "../../platform/errors.ts";
+import type { Wait } from "../../platform/lib/clock.ts";
+import { parseUntrusted } from "../../platform/lib/json/json.ts";
+import type { Log } from "../../platform/lib/log.ts";
+import { Semaphore } from "../../platform/lib/semaphore.ts";
+import { withTimeout } from "../../platform/lib/signal.ts";
+import { deletedRuns, type ReportedTraceEnd, traceEnd } from "../contract/instance-traces.ts";
+
+/** Where the traces of a workspace are stored. Calls may be repeated. */
+export interface CollectedTraces {
+  /** @param body a body of `POST /runs/batch` */
+  store(tenant_id: string, body: Uint8Array): Promise<void>;
+  end(tenant_id: string, end: ReportedTraceEnd & { error: string | undefined }): Promise<void>;
+  delete(tenant_id: string, run_ids: string[]): Promise<void>;
+}
+
+/** An instance, and the workspace of its deployment, to which its traces belong. */
+export interface TracedInstance {
+  instance_id: string;
+  deployment_id: string;
+  tenant_id: string;
+  address: string;
+  api_key: string;
+}
+
+/** Stores the traces of an instance until the signal is aborted. It never rejects. */
+export type CollectTraces = (instance: TracedInstance, signal: AbortSignal) => Promise<void>;
+
+interface CollectorOptions {
+  traces: CollectedTraces;
+  wait: Wait;
+  log: Log;
+}
+
+/** The limit of an ingestion request. */
+const MAX_BODY_BYTES = 64 * 2 ** 20;
+/** The instance responds within 25 s. */
+const REQUEST_MS = 60_000;
+const BODY_MS = 10_000;
+const RETRY_MS = 1_000;
+/** Images of other servers do not have the route. */
+const NO_ROUTE_MS = 60_000;
+/** An entry that cannot be stored must not delay the following entries forever. */
+const MAX_ATTEMPTS = 5;
+/** Entries in memory, of all instances. */
+const MAX_ENTRIES = 4;
+
+/**
+ * Fetches the traces of instances. An entry is acknowledged with the next request, after it was stored: neither a crash of this process
+ * nor an error loses it.
+ */
+export function traceCollector(options: CollectorOptions): CollectTraces {
+  const slots = new Semaphore(MAX_ENTRIES);
+  return async (instance, signal) => {
+    const { deployment_id, instance_id } = instance;
+    // An instance that stops accepts no connections, but requests on this one.
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    let acknowledgement = "";
+    let failures = 0;
+    const attempts = { entry_id: "", count: 0 };
+    while (!signal.aborted) {
+      try {
+        const response = await fetchEntry(instance, acknowledgement, { agent, signal });
+        acknowledgement = "";
+        failures = 0;
+        if (!response) continue;
+        await slots.use(signal, async () => {
+          const entry_id = header(response, "x-trace-entry");
+          const body = await readBody(response);
+          attempts.count = attempts.entry_id === entry_id ? attempts.count + 1 : 1;
+          attempts.entry_id = entry_id;
+          const result = await storeEntry(header(response, "x-trace-kind"), body, instance, options, attempts.count);
+          acknowledgement = `?${result}=${encodeURIComponent(entry_id)}`;
+        });
+      } catch (error) {
+        const isRouteMissing = error instanceof NoRouteError;
+        if (failures++ === 0 && !isRouteMissing && !signal.aborted)
+          options.log.info({ deployment_id, instance_id, error }, "trace collection failed; retrying");
+        await options.wait(isRouteMissing ? NO_ROUTE_MS : RETRY_MS, signal);
+      }
+    }
+    agent.destroy();
+  };
+}
+
+class NoRouteError extends Error {}
+
+const header = ({ headers }: IncomingMessage, name: string): string => headers[name]?.toString() ?? "";
+
+/** @returns undefined if the instance has no entry */
+function fetchEntry(
+  { address, api_key }: TracedInstance,
+  acknowledgement: string,
+  { agent, signal }: { agent: Agent; signal: AbortSignal },
+): Promise<IncomingMessage | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${address}/internal/traces/wait${acknowledgement}`, {
+      method: "POST",
+      agent,
+      headers: { "x-api-key": api_key, "content-length": 0 },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
+    });
+    sent.on("error", reject);
+    sent.on("response", (response) => {
+      const { statusCode = 0 } = response;
+      if (statusCode === 200) return resolve(response);
+      // The connection is free when the response was read.
+      response.resume().on("error", reject);
+      if (statusCode === 204) response.on("end", () => resolve(undefined));
+      else if (statusCode < 500) reject(new NoRouteError());
+      else reject(new Error(`The instance responded with status ${statusCode}.`));
+    });
+    sent.end();
+  });
+}
+
+async function readBody(response: IncomingMessage): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const read = async () => {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      bytes += chunk.byteLength;
+      if (bytes > MAX_BODY_BYTES) break;
+      chunks.push(chunk);
+    }
+    return chunks;
+  };
+  const isComplete = await withTimeout(read(), BODY_MS);
+  if (isComplete && bytes <= MAX_BODY_BYTES) return Buffer.concat(chunks);
+  response.destroy();
+  throw new Error(isComplete ? "The traces exceed 64 MiB." : `The traces did not arrive within ${BODY_MS / 1000} s.`);
+}
+
+/** @throws if storing may succeed later */
+async function storeEntry(
+  kind: string,
+  body: Uint8Array,
+  { tenant_id, deployment_id, instance_id }: TracedInstance,
+  { traces, log }: CollectorOptions,
+  attempt: number,
+): Promise<"stored" | "refused"> {
+  try {
+    if (kind === "runs") await traces.store(tenant_id, body);
+    else if (kind === "delete") await traces.delete(tenant_id, parsed(deletedRuns, body));
+    else {
+      const { error, ...end } = parsed(traceEnd, body);
+      await traces.end(tenant_id, { ...end, error });
+    }
+    return "stored";
+  } catch (error) {
+    const isRefused = error instanceof ApiError && error.code !== "unavailable";
+    if (!isRefused && attempt < MAX_ATTEMPTS) throw error;
+    log.warn({ deployment_id, instance_id, error }, "trace report of the instance discarded");
+    return "refused";
+  }
+}
+
+function parsed<T>(schema: { parse(value: unknown): T }, body: Uint8Array): T {
+  try {
+    return schema.parse(parseUntrusted(Buffer.from(body).toString()));
+  } catch (cause) {
+    throw new ApiError("invalid_request", { reason: "The instance sent an invalid trace report." }, cause as Error);
+  }
+}
