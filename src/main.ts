@@ -1,24 +1,37 @@
 import { join } from "node:path";
+import { Registry } from "prom-client";
 import { keySourceOf } from "./access/encryption/key-source.ts";
 import { openKeyRing } from "./access/encryption/open-key-ring.ts";
 import { noEncryption } from "./access/encryption/seal.ts";
 import type { Vault } from "./access/vault.ts";
 import { Activation } from "./agent-server/activation.ts";
 import { DefaultAssistants } from "./agent-server/assistants/default-assistants.ts";
+import { CronScheduler } from "./agent-server/crons/cron-scheduler.ts";
+import { TraceOutbox } from "./agent-server/engine/index.ts";
 import { type CatalogContent, GraphCatalog } from "./agent-server/graph-catalog.ts";
 import { TypeSchemaReader } from "./agent-server/graph-hosts/type-schemas/reader.ts";
+import type { AppHost } from "./agent-server/index.ts";
 import { Disconnects } from "./agent-server/runs/disconnects.ts";
+import { Runs } from "./agent-server/runs/runs.ts";
+import { ThreadRetention } from "./agent-server/threads/thread-retention.ts";
+import { ThreadStates } from "./agent-server/threads/thread-states.ts";
 import { createAccess, openVault, requireAuthentication } from "./app/compose/access.ts";
-import { createEngine, fetchAsUser } from "./app/compose/engine.ts";
+import { createCustomAuth } from "./app/compose/auth.ts";
+import { createAppHost, createEngine, traceStoreIn } from "./app/compose/engine.ts";
+import { experimentsOptions, synchronousOf } from "./app/compose/experiments.ts";
 import { createHttp } from "./app/compose/http.ts";
-import { fileOf, openData } from "./app/compose/open-data.ts";
+import { openData } from "./app/compose/open-data.ts";
+import { createWebhookPolicy, createWebhookSender } from "./app/compose/webhooks.ts";
 import type { DeploymentFront } from "./app/deployment-front.ts";
+import { fetchAsUser } from "./app/fetch-as-user.ts";
 import type { Config } from "./config/config.ts";
+import { HTTP_APP } from "./config/http.ts";
 import type { DeploymentRouter } from "./control-plane/router/deployment-router.ts";
-import { createExperimentsService, type ExperimentsOptions } from "./experiments/worker/experiments-service.ts";
+import { createExperimentsService, type ExperimentsService } from "./experiments/worker/experiments-service.ts";
 import { DEFAULT_TENANT } from "./platform/contract/caller.ts";
 import { BodyParser } from "./platform/http/body-parser.ts";
 import type { App } from "./platform/http/route.ts";
+import { type BackgroundService, periodicService } from "./platform/lib/background-service.ts";
 import type { Log } from "./platform/lib/log.ts";
 
 export { type Listening, listen } from "./app/server.ts";
@@ -32,7 +45,7 @@ export interface Threadmill {
   routes: readonly { method: string; path: string }[];
   /** Description of the database for users. */
   database: string;
-  /** The reasons why graphs could not be loaded, by graph. */
+  /** The reasons why graphs could not be loaded, by graph, and that of the HTTP app, as {@link HTTP_APP}. */
   loaded: Promise<Record<string, string>>;
   /** Reloads the graphs and returns the new failures. Active runs finish with the old graphs. */
   reload(content: CatalogContent): Promise<Record<string, string>>;
@@ -54,11 +67,18 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const getVault = () => (opening ??= openVault(config, database, seal, log));
   const served = Promise.withResolvers<App>();
   const fetchAs = fetchAsUser(served.promise, config.mount_prefix);
-  const engine = createEngine(config, database, catalog, { vault: getVault, fetchAs }, log);
+  const experiments = createExperimentsService(experimentsOptions(config, log));
+  const metrics = new Registry();
+  const traces = traceStoreIn(config, experiments);
+  // The control plane fetches the traces of an instance.
+  const trace_outbox = config.rollout === undefined ? undefined : new TraceOutbox();
+  const traceStore = trace_outbox ?? (config.only ? undefined : traces);
+  const engine = createEngine(config, database, catalog, { vault: getVault, fetchAs, traceStore, metrics }, log);
   await engine.start();
+  const app_host = createAppHost(config, catalog, log);
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;
-    return failures;
+    return withAppFailure(failures, app_host);
   });
   // A caller may ignore `loaded`; its rejection must not end the process.
   loaded.catch(() => undefined);
@@ -68,23 +88,55 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     cache_dir: join(config.data_dir, "type-schemas"),
     log,
   });
-  const context = { database, engine, catalog, type_schemas };
+  const webhooks = createWebhookPolicy(config);
+  const auth = createCustomAuth(config, catalog, log);
+  void auth?.start();
+  const thread_ttl = config.thread_ttl.default;
+  const context = { database, engine, catalog, type_schemas, webhooks, auth, thread_ttl };
+  const thread_retention = new ThreadRetention(context);
   const disconnects = new Disconnects({
     cancel: (run) => engine.cancellations.cancelIfActive(run),
     grace_ms: config.disconnect_grace_ms,
     log,
   });
-  const experiments = createExperimentsService({ database: experimentsDatabase(config), log_level: config.log_level });
   // The vault, the control plane and the HTTP interface are imported while the graph hosts load the graphs on another core.
   const vault = await getVault();
   const { openControlPlane } = await import("./app/compose/control-plane.ts");
-  const control_plane = await openControlPlane(config, { database, seal, log });
+  const control_plane = await openControlPlane(config, { database, seal, log }, traces);
   const access = await createAccess(config, database, log);
-  const services = [access, ...(config.only ? [] : [...vault.maintenance, control_plane])];
+  const crons = new CronScheduler({
+    context,
+    runs: new Runs(context, new ThreadStates(context)),
+    missed: config.cron_missed,
+    rollout: config.rollout,
+    log,
+  });
+  const retention = traceRetention(config, experiments, log);
+  const webhook_sender = createWebhookSender(config, database, webhooks, served.promise, log);
+  const thread_sweeper = thread_retention.sweeper(config.thread_ttl.sweep, log);
+  const agent_services = [crons, thread_sweeper, ...(webhook_sender ? [webhook_sender] : [])];
+  const services = [
+    access,
+    ...agent_services,
+    ...(config.only ? [] : [...vault.maintenance, control_plane, retention]),
+  ];
   for (const service of services) service.start();
   const { control, router } = control_plane;
   const body_parser = new BodyParser();
-  const http_services = { access, disconnects, experiments, default_assistants, activation, vault, control, router };
+  const http_services = {
+    access,
+    disconnects,
+    experiments,
+    default_assistants,
+    activation,
+    vault,
+    control,
+    router,
+    trace_outbox,
+    thread_retention,
+    metrics,
+    app_host,
+  };
   const { app, front } = await createHttp(config, context, { ...http_services, body_parser }, log);
   served.resolve(app);
   return {
@@ -96,25 +148,33 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     loaded,
     async reload(content) {
       catalog.content = content;
+      auth?.reload();
       await default_assistants.renew();
       await default_assistants.ensure(DEFAULT_TENANT);
-      catalog.failures = await engine.reload();
-      return catalog.failures;
+      const [failures] = await Promise.all([engine.reload(), app_host?.reload()]);
+      catalog.failures = failures;
+      return withAppFailure(failures, app_host);
     },
     async stop() {
       disconnects.stop();
       const stopping = services.map((service) => service.stop());
-      await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), ...stopping]);
-      await Promise.all([experiments.stop(), body_parser.stop()]);
+      await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), auth?.stop(), ...stopping]);
+      await Promise.all([experiments.stop(), body_parser.stop(), app_host?.stop()]);
       await close();
     },
   };
 }
 
-const experimentsDatabase = (config: Config): ExperimentsOptions["database"] =>
-  config.database_url
-    ? { url: config.database_url }
-    : { file: fileOf(config, "experiments"), synchronous: synchronousOf(config) };
+/** Adds the reason why the HTTP app could not be loaded to those of the graphs. */
+async function withAppFailure(failures: Record<string, string>, app_host: AppHost | undefined) {
+  const reason = await app_host?.loadFailure;
+  return reason === undefined ? failures : { ...failures, [HTTP_APP]: reason };
+}
 
-/** Durability of a commit: with `serve` it survives a power failure, with `dev` a crash of the process. */
-const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "serve" ? "full" : "normal");
+/** Deletes expired traces. The first sweep follows the interval: it starts a worker thread. */
+const traceRetention = (config: Config, { retention }: ExperimentsService, log: Log): BackgroundService =>
+  periodicService(
+    config.trace_sweep_ms,
+    () => retention.sweep(config.trace_retention_days * 86_400_000),
+    (error) => log.error({ error }, "trace retention failed"),
+  );

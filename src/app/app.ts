@@ -1,17 +1,30 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { matchedRoutes } from "hono/route";
+import { collectDefaultMetrics, type Registry } from "prom-client";
 import { type AdminRoutesOptions, serveAdmin } from "../access/http/admin.ts";
-import { authenticate } from "../access/http/auth.ts";
-import type { Access } from "../access/index.ts";
+import { authenticate, type CustomAuthentication } from "../access/http/auth.ts";
+import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
 import type { ServerInfo } from "../agent-server/contract/system.ts";
 import { type ActivationOptions, serveActivation } from "../agent-server/http/activation.ts";
 import { serveAssistants } from "../agent-server/http/assistants.ts";
+import { serveCrons } from "../agent-server/http/crons.ts";
 import { type RunRoutesOptions, serveRuns } from "../agent-server/http/runs.ts";
+import { serveStore } from "../agent-server/http/store.ts";
 import { serveThreads, type ThreadRoutesOptions } from "../agent-server/http/threads.ts";
-import type { Assistants, DefaultAssistants, ThreadStates, Threads } from "../agent-server/index.ts";
+import { serveTraceOutbox, type TraceOutboxOptions } from "../agent-server/http/trace-outbox.ts";
+import { serveWebhooks } from "../agent-server/http/webhooks.ts";
+import type {
+  Assistants,
+  Crons,
+  DefaultAssistants,
+  Store,
+  ThreadStates,
+  Threads,
+  WebhookDeliveries,
+} from "../agent-server/index.ts";
+import type { RouteGroup } from "../config/project.ts";
 import { isSourceUpload } from "../control-plane/http/deployments.ts";
 import { type ExperimentsAppOptions, serveExperiments, serveIngestion } from "../experiments/http/app.ts";
 import { isTraceBody } from "../experiments/http/traces.ts";
@@ -22,16 +35,22 @@ import type { BodyParser } from "../platform/http/body-parser.ts";
 import { docsPage } from "../platform/http/docs-page.ts";
 import { type App, type Env, serve } from "../platform/http/route.ts";
 import type { CorsSettings } from "../platform/lib/cors.ts";
+import type { SelectHeaders } from "../platform/lib/header-selection.ts";
 import type { Log } from "../platform/lib/log.ts";
+import { CustomRoutes, type CustomRoutesOptions } from "./custom-routes.ts";
 import { errorResponse } from "./error-response.ts";
 import { onlyKnownHosts, requireJsonFromPages } from "./guards.ts";
+import { httpMetrics, routeOf } from "./metrics.ts";
 import { type ControlPlaneOptions, isControlPlane, serveControlPlane } from "./mount-control-plane.ts";
 import { checkOrigin, type OriginPolicy } from "./origins.ts";
 import { serveWebApp, type WebAppOptions } from "./web-app.ts";
 
 export interface SystemOptions {
   info: ServerInfo;
+  metrics: Registry;
   only: "agents" | undefined;
+  /** Groups of the agent server that langgraph.json disables. */
+  disabled_routes: ReadonlySet<RouteGroup>;
   /** Path prefix of all routes, or an empty string. */
   prefix: string;
   /** See checkDatabase() in platform/database. */
@@ -45,10 +64,16 @@ export interface AppOptions
     ExperimentsAppOptions,
     AdminRoutesOptions,
     ActivationOptions,
+    TraceOutboxOptions,
     ControlPlaneOptions,
     WebAppOptions {
   access: Access;
+  /** The handlers of the project's authentication module. */
+  custom_auth: CustomAuthentication | undefined;
   assistants: Assistants;
+  crons: Crons;
+  webhooks: WebhookDeliveries;
+  store: Store;
   default_assistants: DefaultAssistants;
   threads: Threads;
   states: ThreadStates;
@@ -57,9 +82,13 @@ export interface AppOptions
   body_limit_bytes: number;
   /** Maximum number of open streams and waiting requests per user with a key or a JWT. */
   max_open_answers: number;
-  /** Accepted host names besides those of loopback; undefined for other addresses. */
+  /** Accepted host names besides loopback names; undefined if the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
   body_parser: BodyParser;
+  /** Undefined if the project has no HTTP app. */
+  custom_routes: CustomRoutesOptions | undefined;
+  /** Request headers in the lines of slow and failed requests. */
+  logging_headers: SelectHeaders | undefined;
   log: Log;
 }
 
@@ -72,25 +101,36 @@ const hasNoBodyLimit = ({ req }: Context): boolean =>
   isTraceBody(req.path) ||
   isSourceUpload(req.method, req.path);
 
+function bodyLimitOf(limit_bytes: number, log: Log): MiddlewareHandler<Env> {
+  const refuse = async (context: Context): Promise<Response> =>
+    errorResponse(new ApiError("body_too_large", { limit_bytes }), context, log);
+  const countBytes = bodyLimit({ maxSize: limit_bytes, onError: refuse });
+  return async (context, next) => {
+    // Counting the bytes of a body creates a Request of 4 KB, a quarter of the CPU time of a small request.
+    const length = context.req.header("content-length");
+    if (length === undefined || context.req.header("transfer-encoding") !== undefined) return countBytes(context, next);
+    return Number(length) > limit_bytes ? refuse(context) : next();
+  };
+}
+
 /** On equal paths, the agent server takes precedence over the experiments because it is mounted first. */
 export function createApp(options: AppOptions): App {
-  const { prefix, log, body_limit_bytes } = options;
+  const { prefix, log, logging_headers, body_limit_bytes } = options;
   const root: App = new OpenAPIHono<Env>();
   const app = (prefix === "" ? root : root.basePath(prefix)) as App;
-  root.onError((error, context) => errorResponse(error, context, log));
+  root.onError((error, context) => errorResponse(error, context, log, logging_headers));
   root.notFound((context) => errorResponse(notFound(context, prefix), context, log));
 
-  root.use(logSlowRequests(log));
+  root.use(timeRequests(options.metrics, log, logging_headers));
   if (options.allowed_hosts) root.use(onlyKnownHosts(options.allowed_hosts));
   root.use(checkOrigin(options.origins, prefix, options.cors));
-  root.use(authenticate(options.access, prefix, options.max_open_answers));
+  const limitBody = bodyLimitOf(body_limit_bytes, log);
+  const { access, custom_routes } = options;
+  const authentication = authenticate(access, prefix, options.max_open_answers, options.custom_auth);
+  const service = { root, prefix, access, authenticate: authentication, limitBody, log };
+  if (custom_routes) root.use(new CustomRoutes(custom_routes, service).handle);
+  root.use(authentication);
   root.use(requireJsonFromPages(isSourceUpload));
-  const limitBody = bodyLimit({
-    maxSize: body_limit_bytes,
-    onError: (context) =>
-      errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
-  });
-  // The body limit creates a Request of 4 KB, which a stream would retain.
   root.use((context, next) => (hasNoBodyLimit(context) ? next() : limitBody(context, next)));
   root.use((context, next) => {
     context.set("body_parser", options.body_parser);
@@ -106,10 +146,17 @@ export function createApp(options: AppOptions): App {
 
   serveSystem(app, options);
   if (options.only !== "agents") serveIngestion(app, options);
-  serveAssistants(app, options.assistants);
-  serveThreads(app, options);
-  serveRuns(app, options);
+  const { disabled_routes } = options;
+  if (!disabled_routes.has("assistants")) serveAssistants(app, options.assistants);
+  if (!disabled_routes.has("threads")) serveThreads(app, options);
+  if (!disabled_routes.has("runs")) {
+    serveCrons(app, options.crons);
+    serveRuns(app, options);
+    serveWebhooks(app, options.webhooks);
+  }
+  if (!disabled_routes.has("store")) serveStore(app, options.store);
   serveActivation(app, options);
+  serveTraceOutbox(app, options);
   if (options.only === "agents") return root;
   serveAdmin(app, options);
   serveControlPlane(app, options);
@@ -118,15 +165,25 @@ export function createApp(options: AppOptions): App {
   return root;
 }
 
-function serveSystem(app: App, { info, only, prefix, checkDatabase }: SystemOptions): void {
+function serveSystem(app: App, { info, metrics, only, disabled_routes, prefix, checkDatabase }: SystemOptions): void {
   serve(app, agentServerRoutes.system.ok, async ({ query, context }) => {
     await checkDatabase({ asks: query.check_db === true });
     return context.json({ ok: true });
   });
-  serve(app, agentServerRoutes.system.info, ({ context }) => context.json(info));
   app.get("/", (context) => {
     const isBrowser = context.req.header("accept")?.includes("text/html") ?? false;
     return context.redirect(isBrowser && !only ? `${prefix}/app` : `${prefix}/docs`);
+  });
+  if (disabled_routes.has("meta")) return;
+  serve(app, agentServerRoutes.system.info, ({ context }) => context.json(info));
+  let measuresProcess = false;
+  serve(app, agentServerRoutes.system.metrics, async ({ query, caller, context }) => {
+    if (!isOperator(caller)) throw new ApiError("metrics_forbidden");
+    // Before the first scrape, their timers and observers cost nothing.
+    if (!measuresProcess) collectDefaultMetrics({ register: metrics });
+    measuresProcess = true;
+    if (query.format === "json") return context.json(await metrics.getMetricsAsJSON());
+    return context.body(await metrics.metrics(), 200, { "content-type": metrics.contentType });
   });
   app.get("/openapi.json", (context) => context.json(app.getOpenAPI31Document(agentServerInfo)));
   app.get("/docs", (context) => context.html(docsPage(app.getOpenAPI31Document(agentServerInfo))));
@@ -143,24 +200,29 @@ const SLOW_MS = 1_000;
 /** Routes that respond only after a run, a flow or a stream has ended. */
 const WAITING_ROUTE = /\/(wait|join|stream)(\/|$)/;
 
-/** Logs requests whose response starts after more than a second, unless they wait by design. As the first middleware, it times all work. */
-export function logSlowRequests(log: Log): MiddlewareHandler<Env> {
+/**
+ * Measures requests, and logs those whose response starts after more than a second, unless they wait by design. As the first middleware,
+ * it times all work.
+ */
+export function timeRequests(metrics: Registry, log: Log, logged?: SelectHeaders): MiddlewareHandler<Env> {
+  const record = httpMetrics(metrics);
   return (context, next) => {
     const started_at = performance.now();
     return next().then(() => {
       const duration_ms = performance.now() - started_at;
-      if (duration_ms > SLOW_MS) logSlow(context, Math.round(duration_ms), log);
+      record(context, duration_ms);
+      if (duration_ms > SLOW_MS) logSlow(context, Math.round(duration_ms), log, logged);
     });
   };
 }
 
-function logSlow(context: Context<Env>, duration_ms: number, log: Log): void {
+function logSlow(context: Context<Env>, duration_ms: number, log: Log, logged?: SelectHeaders): void {
   const { req, res } = context;
-  // Middleware is registered for all methods.
-  const path = matchedRoutes(context).find(({ method }) => method !== "ALL")?.path;
+  const path = routeOf(context);
   const waits = !["false", "0", undefined].includes(req.query("wait"));
   if (waits || (path && WAITING_ROUTE.test(path)) || /event-stream/.test(res.headers.get("content-type") ?? "")) return;
   // Requests that fail authentication have no caller.
   const workspace_id = (context.get("caller") as Env["Variables"]["caller"] | undefined)?.tenant_id;
-  log.info({ method: req.method, path, status: res.status, duration_ms, workspace_id }, "slow request");
+  const headers = logged && { headers: logged(req.header()) };
+  log.info({ method: req.method, path, status: res.status, duration_ms, workspace_id, ...headers }, "slow request");
 }

@@ -24,7 +24,7 @@ export interface FrontOptions extends AddressOptions {
   router: Pick<DeploymentRouter, "find" | "isReady" | "forward" | "forwardUpgrade">;
   access: Pick<Access, "admit">;
   origins: Pick<OriginPolicy, "allowedOrigin">;
-  /** Accepted host names besides those of loopback; undefined for other addresses. */
+  /** Accepted host names besides loopback names; undefined if the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
   public_url: string | undefined;
   log: Log;

@@ -2,19 +2,28 @@ import type { Context } from "hono";
 import { invalidResponse, isVersion2, problemResponse } from "../experiments/http/route.ts";
 import { isDiskFull, isUnavailable } from "../platform/database/database-errors.ts";
 import { ApiError, InvalidRequestError } from "../platform/errors.ts";
+import type { SelectHeaders } from "../platform/lib/header-selection.ts";
 import type { Log } from "../platform/lib/log.ts";
 
 /** The status that nginx logs when the client closes the connection. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** `{"detail": sentence}`, except for APIs that list validation errors or use RFC 7807. */
-export function errorResponse(error: unknown, context: Context, log: Log): Response {
+/**
+ * `{"detail": sentence}`, except for APIs that list validation errors or use RFC 7807.
+ *
+ * @param logged the request headers in the log line of a 5xx
+ */
+export function errorResponse(error: unknown, context: Context, log: Log, logged?: SelectHeaders): Response {
   // The client has closed the connection, so the status is never sent.
   if (context.req.raw.signal.aborted) return new Response(null, { status: CLIENT_CLOSED_REQUEST });
   if (error instanceof InvalidRequestError) {
     return isVersion2(context) ? problemResponse(422, error.message, context) : invalidResponse(error, context);
   }
-  const { status, detail, headers } = describeError(error, context.req, log);
+  const { status, detail, headers } = describeError(
+    error,
+    { method: context.req.method, path: context.req.path, ...(logged && { headers: logged(context.req.header()) }) },
+    log,
+  );
   if (isVersion2(context)) return problemResponse(status, detail, context, headers);
   return context.json({ detail }, status as 500, headers);
 }
@@ -22,15 +31,15 @@ export function errorResponse(error: unknown, context: Context, log: Log): Respo
 /** Returns the public part of an error. Logs the cause if the status is 500 or greater. */
 export function describeError(
   error: unknown,
-  { method, path }: { method: string; path: string },
+  request: { method: string; path: string; headers?: Record<string, string> },
   log: Log,
 ): { status: number; detail: string; headers: Record<string, string> } {
   const known = error instanceof ApiError ? error : asUnavailable(error);
   if (known.status >= 500)
-    log.error({ method, path, status: known.status, code: known.code, cause: known.cause ?? error }, "request failed");
+    log.error({ ...request, status: known.status, code: known.code, cause: known.cause ?? error }, "request failed");
   const headers: Record<string, string> = known.status === 503 ? { "retry-after": "1" } : {};
   if (known.status === 401) headers["www-authenticate"] = "Bearer";
-  return { status: known.status, detail: known.message, headers };
+  return { status: known.status, detail: known.message, headers: { ...headers, ...known.headers } };
 }
 
 function asUnavailable(error: unknown): ApiError {

@@ -19,8 +19,8 @@ export const isKnownHost = (host: string, allowed: readonly string[]): boolean =
 const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 /**
- * Requires application/json from web pages: a browser sends text/plain without a preflight, unless it has a custom header, as the hosted
- * Studio sends. Programs send no Origin.
+ * Requires application/json from web pages: a browser sends text/plain without a preflight, unless the request has a custom header, such as
+ * the one that the hosted Studio sends. Programs send no Origin.
  *
  * @param isExempt whether the address of a request contains a secret
  */

@@ -61,7 +61,8 @@ function openApiDocument() {
 }
 
 /** Paths with the 404 of FastAPI, unlike version 2 of the experiments API. */
-const CONTROL_PLANE_PATH = /^\/(api-host(\/|$)|v2\/(?!(runs|datasets)\/)|v1\/(projects|integrations)\/)/;
+const CONTROL_PLANE_PATH =
+  /^\/(api-host(\/|$)|v2\/(?!(runs|datasets|public|threads|traces)\/)|v1\/(projects|integrations)\/)/;
 
 /** @param path without the prefix of all routes */
 export const isControlPlane = (path: string): boolean => CONTROL_PLANE_PATH.test(path);

@@ -16,7 +16,7 @@ export interface OriginPolicyOptions {
   access: Pick<Access, "isOpen">;
   cors: CorsSettings;
   public_url: string | undefined;
-  /** Accepted host names besides those of loopback; undefined for other addresses. */
+  /** Accepted host names besides loopback names; undefined if the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
 }
 
@@ -94,7 +94,7 @@ function isPrivatePath(path: string): boolean {
   return (scope !== undefined && scope !== null && !SHARED_SCOPES.has(scope)) || /^\/app(\/|$)/.test(path);
 }
 
-/** A link to a page, or the redirect of an OAuth provider. */
+/** Whether a browser follows a link to a page, or a redirect from an OAuth provider. */
 const isNavigation = ({ method, path, header }: PageRequest): boolean =>
   method === "GET" &&
   header("sec-fetch-mode") === "navigate" &&

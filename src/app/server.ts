@@ -45,7 +45,8 @@ export function createHttpServer({ fetch, front }: ServerOptions): Server {
   const options = {
     headersTimeout: 15_000,
     requestTimeout: 300_000,
-    // Longer than the 60 s of load balancers, so that they close connections. A request on a connection that the server closes fails.
+    // Longer than the 60 s of load balancers, so that they close idle connections first. A request on a connection that the server closes
+    // fails.
     keepAliveTimeout: 75_000,
     // Other upgrade requests get a normal response, but are rejected before Node 22.21.
     shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) ?? false,

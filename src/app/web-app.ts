@@ -8,7 +8,10 @@ import { appRunRoutes } from "../agent-server/contract/app-runs.ts";
 import { appThreadRoutes } from "../agent-server/contract/app-threads.ts";
 import { pageHeaders, selectThreads } from "../agent-server/http/select.ts";
 import type { RunOverview, Threads } from "../agent-server/index.ts";
+import { queuePageRoutes } from "../experiments/contract/annotation-queues/app-queues.ts";
 import { comparisonPageRoutes } from "../experiments/contract/app-comparison.ts";
+import { tracePageRoutes } from "../experiments/contract/traces/app-traces.ts";
+import { pricePageRoutes } from "../experiments/contract/traces/prices.ts";
 import type { ExperimentsService } from "../experiments/index.ts";
 import { fastapiErrors } from "../platform/http/fastapi.ts";
 import { type App, type Handler, handleRoute, jsonText, serve } from "../platform/http/route.ts";
@@ -49,11 +52,12 @@ export function serveWebApp(app: App, options: WebAppOptions): void {
   app.get("/app/*", (context, next) => {
     const { path } = context.req;
     if (path.startsWith(`${prefix}/app/api/`)) return next();
-    return isFile(path) ? files(context, next) : page(context);
+    return FILE.test(path.slice(prefix.length)) ? files(context, next) : page(context);
   });
 }
 
-const isFile = (path: string): boolean => /\.(js|css|svg|woff2|json|png)$/.test(path);
+/** The built files. Other paths may end like a file: the name of a prompt may be `answer.json`. */
+const FILE = /^\/app\/(assets\/)?[^/]+\.(js|css|svg|woff2|json|png)$/;
 
 /** All paths have the same page, which routes by its address. */
 const pageHandler = (web_dir: string, prefix: string) => async (context: Context) => {
@@ -103,8 +107,8 @@ function serveClientLinks(app: App, prefix: string): void {
     return context.redirect(`${prefix}/app${path}${search && `?${search}`}`);
   };
 
-  const datasetPath = (context: Context) => `/experiments/datasets/${encodedId(context)}`;
-  const sessionPath = (context: Context) => `/experiments/sessions/${encodedId(context)}`;
+  const datasetPath = (context: Context) => `/experiments/datasets/${encoded(context, "id")}`;
+  const sessionPath = (context: Context) => `/experiments/sessions/${encoded(context, "id")}`;
   app.get("/o/:tenant/datasets", (context) => redirect(context, "/experiments"));
   app.get("/o/:tenant/datasets/:id", (context) => redirect(context, datasetPath(context)));
   app.get("/o/:tenant/datasets/:id/e/:example", (context) =>
@@ -116,24 +120,27 @@ function serveClientLinks(app: App, prefix: string): void {
       experiments: (context.req.queries("selectedSessions") ?? []).join(","),
     }),
   );
-  app.get("/o/:tenant/projects", (context) => redirect(context, "/experiments"));
+  app.get("/o/:tenant/projects", (context) => redirect(context, "/traces"));
   app.get("/o/:tenant/projects/p/:id", (context) => redirect(context, sessionPath(context)));
-  app.get("/o/:tenant/projects/p/:id/r/:run", (context) =>
-    redirect(context, sessionPath(context), { run: context.req.param("run") }),
+  app.get("/o/:tenant/projects/p/:id/r/:run", (context) => redirect(context, `/runs/${encoded(context, "run")}`));
+  app.get("/prompts/:name", (context) => redirect(context, `/prompts/${encoded(context, "name")}`));
+  app.get("/prompts/:name/:commit", (context) =>
+    redirect(context, `/prompts/${encoded(context, "name")}/${encoded(context, "commit")}`),
   );
+  app.get("/public/:token/r", (context) => redirect(context, `/public/${encoded(context, "token")}`));
   // Command lines print links below the second address of the control plane.
   for (const base of ["", "/api-host"]) {
     const deployments = `${base}/o/:tenant/host/deployments`;
     app.get(deployments, (context) => redirect(context, "/deployments"));
-    app.get(`${deployments}/:id`, (context) => redirect(context, `/deployments/${encodedId(context)}`));
+    app.get(`${deployments}/:id`, (context) => redirect(context, `/deployments/${encoded(context, "id")}`));
   }
 }
 
-const encodedId = (context: Context) => encodeURIComponent(context.req.param("id") ?? "");
+const encoded = (context: Context, name: string) => encodeURIComponent(context.req.param(name) ?? "");
 
 /** Queries that no public API has. */
 function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAppOptions): void {
-  const { comparedRows, distributions } = experiments;
+  const { annotationQueues, comparedRows, distributions, reprice, tracePages } = experiments;
   const serveQuery = <R extends RouteConfig>(route: R, handler: Handler<R>) =>
     handleRoute(app, route, handler, fastapiErrors);
 
@@ -151,6 +158,18 @@ function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAp
   );
   serveQuery(comparisonPageRoutes.readDistributions, async ({ caller, params, body }) =>
     jsonText((await distributions.read(caller, params.dataset_id, body)).json),
+  );
+  serveQuery(tracePageRoutes.readTrace, async ({ caller, params, query }) =>
+    jsonText((await tracePages.read(caller, params.trace_id, query.after)).json),
+  );
+  serveQuery(tracePageRoutes.listTraces, async ({ caller, body }) =>
+    jsonText((await tracePages.list(caller, body)).json),
+  );
+  serveQuery(queuePageRoutes.listQueueOverviews, async ({ caller, query }) =>
+    jsonText((await annotationQueues.overview(caller, query)).json),
+  );
+  serveQuery(pricePageRoutes.reprice, async ({ caller, body }) =>
+    jsonText((await reprice.session(caller, body.session_id, body.after)).json),
   );
   serve(app, appThreadRoutes.searchThreadsByText, async ({ caller, body, context }) => {
     const found = await threads.search(caller, body);

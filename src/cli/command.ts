@@ -19,7 +19,7 @@ export const WAIT_OPTIONS = [
 ];
 
 const TARGET_OPTIONS = [
-  new Option("--url <url>", "address of the service").default("http://127.0.0.1:2024").argParser(serviceUrl),
+  new Option("--url <url>", "service address").default("http://127.0.0.1:2024").argParser(serviceUrl),
   new Option("--api-key <key>", "API key (or THREADMILL_API_KEY, or LANGSMITH_API_KEY)"),
 ];
 

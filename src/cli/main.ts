@@ -21,7 +21,7 @@ const STORAGE_OPTIONS = [
 ];
 
 const SERVER_OPTIONS = [
-  new Option("--config <file>", "path of the project's langgraph.json").default("langgraph.json", "./langgraph.json"),
+  new Option("--config <file>", "path to the project's langgraph.json").default("langgraph.json", "./langgraph.json"),
   ...Object.values(SETTINGS).flatMap(optionsOf),
 ];
 
@@ -66,7 +66,7 @@ function exitWith(error: unknown): never {
     process.exit(USAGE_STATUS);
   }
   if (code === "EADDRINUSE" || code === "EACCES" || code === "EADDRNOTAVAIL") {
-    printError(`Cannot listen on the address (${message}): choose another with --port or --host.`);
+    printError(`Cannot listen on the address (${message}): choose another port or address with --port or --host.`);
     process.exit(USAGE_STATUS);
   }
   console.error(error);
@@ -87,7 +87,9 @@ async function migrateOnly(flags: Flags): Promise<void> {
       const applied = await migrate(database, MIGRATIONS[part]);
       const { description } = database;
       console.log(
-        applied.length > 0 ? `Applied ${applied.join(", ")} to ${description}.` : `${description} is up to date.`,
+        applied.length > 0
+          ? `Applied ${applied.join(", ")} to the database: ${description}`
+          : `The database is up to date: ${description}`,
       );
     } finally {
       await database.close();

@@ -1,5 +1,6 @@
 import v8 from "node:v8";
 import { type Config, type Flags, readConfig } from "../config/config.ts";
+import { HTTP_APP } from "../config/http.ts";
 import type { Threadmill } from "../main.ts";
 import { ConfigError } from "../platform/errors.ts";
 import { STUDIO_ORIGIN } from "../platform/lib/cors.ts";
@@ -97,13 +98,13 @@ async function stopWithoutControlPlane(config: Config, heartbeat_file: string, l
   ]);
   log.warn(
     { reason: await waitUntilOrphaned({ ...config, heartbeat_file }) },
-    "control plane not running; stopping this instance",
+    "control plane is not running; stopping this instance",
   );
   process.on("exit", () => killGroup(process.pid));
   process.kill(process.pid, "SIGTERM");
 }
 
-/** Graphs on the serving thread share the environment of the process, so it is replaced by theirs. */
+/** Graphs on the serving thread share the environment of the process, so it is replaced with the environment of the graphs. */
 function exposeToGraphs(graph_env: Config["graph_env"]): void {
   for (const name of Object.keys(process.env)) if (!(name in graph_env)) delete process.env[name];
   Object.assign(process.env, graph_env);
@@ -112,11 +113,11 @@ function exposeToGraphs(graph_env: Config["graph_env"]): void {
 /** @throws ConfigError when a graph could not be loaded */
 function rejectLoadFailures(failures: Record<string, string>, config: Config): void {
   const reasons = Object.entries(failures).map(
-    ([graph_id, reason]) => `graphs.${graph_id} could not be loaded (${reason})`,
+    ([name, reason]) => `${name === HTTP_APP ? name : `graphs.${name}`} could not be loaded (${reason})`,
   );
   if (reasons.length === 0) return;
   throw new ConfigError(
-    `${config.config_file}: ${reasons.join("; ")}. Correct it, or use "threadmill dev" to start without it.`,
+    `${config.config_file}: ${reasons.join("; ")}. Fix the code, or use "threadmill dev", which starts without the parts that fail to load.`,
   );
 }
 

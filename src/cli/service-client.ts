@@ -28,19 +28,20 @@ export async function requestOk(target: Target, method: Method, path: string, bo
 }
 
 /**
- * Sends a request. The transfer of the body stops when the service has answered.
+ * Sends a request. Stops sending the body when the service has answered.
  *
- * @throws CommandError when the service does not answer; any error that the iteration of the body throws
+ * @throws CommandError when the service does not answer; any error that iterating over the body throws
  */
 export async function request(
   { url, api_key }: Target,
   method: Method,
   path: string,
   body?: AsyncIterable<string> | Iterable<string>,
+  content_type = "application/json",
 ): Promise<Answer> {
   const address = new URL(`${url}${path}`);
   const headers = {
-    ...(body && { "content-type": "application/json" }),
+    ...(body && { "content-type": content_type }),
     ...(api_key !== undefined && { "x-api-key": api_key }),
   };
   const outgoing = (address.protocol === "https:" ? https : http).request(address, { method, headers });
@@ -118,7 +119,7 @@ export function describeFailure({ url, api_key }: Target, answer: Answer): strin
       return `The upload exceeds the service's size limit (${reason}). Raise THREADMILL_MAX_UPLOAD on the service, or upload fewer rows.`;
     default:
       return answer.status >= 500
-        ? `The service failed with an error (${reason}). Check the service's log and try again.`
+        ? `The service could not process the request (${reason}). Check the service's log and try again.`
         : `The service rejected the request (${reason}).`;
   }
 }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { relative } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { type Config, type Flags, readConfig } from "../config/config.ts";
+import { HTTP_APP } from "../config/http.ts";
 import type { Threadmill } from "../main.ts";
 import type { Log } from "../platform/lib/log.ts";
 import { printError } from "./command.ts";
@@ -39,8 +40,10 @@ export async function watchGraphs(config: Config, flags: Flags, service: Threadm
 }
 
 export function printLoadFailures(failures: Record<string, string>): void {
-  for (const [graph_id, reason] of Object.entries(failures))
+  for (const [name, reason] of Object.entries(failures))
     printError(
-      `The graph "${graph_id}" could not be loaded: ${reason}. New runs of this graph are rejected until the error is corrected.`,
+      name === HTTP_APP
+        ? `http.app could not be loaded: ${reason}. Requests to its routes are rejected until the error is corrected.`
+        : `The graph "${name}" could not be loaded: ${reason}. New runs of this graph are rejected until the error is corrected.`,
     );
 }

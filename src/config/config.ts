@@ -2,10 +2,22 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ConfigError } from "../platform/errors.ts";
 import type { CorsSettings } from "../platform/lib/cors.ts";
+import type { SelectHeaders } from "../platform/lib/header-selection.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 import { isLoopback } from "../platform/lib/safe-fetch/addresses.ts";
+import { readAuth } from "./auth.ts";
 import { readGraphEnv, readSystemEnv } from "./environment.ts";
-import { fieldsWithoutEffect, type GraphSpec, readCors, readGraphs, readPrefix, readProject } from "./project.ts";
+import { readHeaders, readHttpApp } from "./http.ts";
+import {
+  fieldsWithoutEffect,
+  type GraphSpec,
+  type RouteGroup,
+  readCors,
+  readDisabled,
+  readGraphs,
+  readPrefix,
+  readProject,
+} from "./project.ts";
 import { deploymentSettings } from "./settings/deployments.ts";
 import { type OidcScopes, oauthSettings } from "./settings/oauth.ts";
 import { runSettings } from "./settings/runs.ts";
@@ -13,6 +25,10 @@ import { serverSettings } from "./settings/server.ts";
 import type { Env } from "./settings/setting.ts";
 import { changedSettings, type Flags, readSection, unknownVariables, type ValuesOf } from "./settings/settings.ts";
 import { storageSettings } from "./settings/storage.ts";
+import { tracingSettings } from "./settings/tracing.ts";
+import { readStore } from "./store.ts";
+import { readThreadTtl } from "./ttl.ts";
+import { readWebhooks } from "./webhooks.ts";
 
 export type { Flags } from "./settings/settings.ts";
 
@@ -21,6 +37,7 @@ type SettingValues = ValuesOf<
   Omit<typeof serverSettings, "cors_allow_origins" | "studio" | "mount_prefix"> &
     typeof storageSettings &
     Omit<typeof runSettings, "default_assistants_json"> &
+    typeof tracingSettings &
     Omit<typeof oauthSettings, "oidc_issuer" | "oidc_audience" | "oidc_scopes"> &
     typeof deploymentSettings
 >;
@@ -37,6 +54,14 @@ const INTERVALS = {
   refresh_skew_ms: 60_000,
   /** Maximum wait of a request for a ready instance of its deployment. */
   router_wait_ms: 5_000,
+  /** Interval at which expired traces are deleted. */
+  trace_sweep_ms: 3_600_000,
+  /** Time limit of a request to a webhook. */
+  webhook_timeout_ms: 10_000,
+  /** Delay before a webhook is sent again for the first time. */
+  webhook_retry_ms: 3_000,
+  /** Time limit of a handler of the authentication module. */
+  auth_timeout_ms: 10_000,
 };
 
 export type Intervals = typeof INTERVALS;
@@ -61,8 +86,19 @@ export interface Config extends SettingValues, Intervals {
   oidc: ReturnType<typeof readOidc>;
   cors: CorsSettings;
   mount_prefix: string;
+  disabled_routes: ReadonlySet<RouteGroup>;
+  /** Request headers that become configurable values of new runs, and that are logged; undefined for none. */
+  configurable_headers: SelectHeaders | undefined;
+  logging_headers: SelectHeaders | undefined;
+  store: ReturnType<typeof readStore>;
+  thread_ttl: ReturnType<typeof readThreadTtl>;
+  /** The HTTP app of the project; undefined if it has none. */
+  http_app: ReturnType<typeof readHttpApp>;
   /** Config and context of the default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
+  webhooks: ReturnType<typeof readWebhooks>;
+  /** The authentication module of the project; undefined if there is none. */
+  auth: ReturnType<typeof readAuth>;
   /** Environment of programs that the service starts. */
   system_env: Readonly<Record<string, string>>;
 }
@@ -80,11 +116,8 @@ export function readConfig(
   const config_file = resolve(flags.config ?? "langgraph.json");
   const project = readProject(config_file);
   const project_dir = dirname(config_file);
-  if (project.auth && (!isObject(project.auth) || project.auth.path !== undefined)) {
-    throw new ConfigError(
-      `${config_file}: the field "auth" names an authentication module, which this version does not support: remove auth.path and set API_KEYS instead.`,
-    );
-  }
+  const deployments = readSection(deploymentSettings, flags, env);
+  const auth = readAuth(project.auth, project_dir, config_file, deployments.rollout !== undefined);
   const ignored_fields = fieldsWithoutEffect(project);
   if (command === "serve" && ignored_fields.length > 0) {
     throw new ConfigError(
@@ -116,12 +149,21 @@ export function readConfig(
     ...server,
     ...storage,
     ...runs,
+    ...readSection(tracingSettings, flags, env),
     ...oauth,
-    ...readSection(deploymentSettings, flags, env),
+    ...deployments,
     oidc: readOidc(oidc_issuer, oidc_audience, oidc_scopes, oauth.allow_loopback_oauth),
     cors: readCors(http.cors, config_file, cors_allow_origins, studio),
+    disabled_routes: readDisabled(http, config_file),
+    configurable_headers: readHeaders(http, "configurable_headers", config_file),
+    logging_headers: readHeaders(http, "logging_headers", config_file),
+    http_app: readHttpApp(http, project_dir, config_file),
+    store: readStore(project.store, project_dir, config_file),
+    thread_ttl: readThreadTtl(project.checkpointer, config_file),
     mount_prefix: readPrefix(mount_prefix ?? http.mount_prefix, config_file),
     default_assistants: parseDefaultAssistants(graph_env.LANGGRAPH_CONFIG ?? default_assistants_json),
+    auth,
+    webhooks: readWebhooks(project.webhooks, http.disable_webhooks, config_file, graph_env),
     system_env: readSystemEnv(env),
   });
 }

@@ -6,7 +6,7 @@ import type { Env } from "./settings/setting.ts";
 /** Never passed to graphs, even if langgraph.json names them. */
 const ALWAYS_WITHHELD = ["THREADMILL_ENCRYPTION_KEYS", "THREADMILL_ENCRYPTION_KEYS_FILE"];
 /** Secrets of the service. The author of a graph is not always the operator. */
-const WITHHELD = ["API_KEYS", "THREADMILL_DATABASE_URL", ...ALWAYS_WITHHELD];
+const WITHHELD = ["API_KEYS", "THREADMILL_DATABASE_URL", "THREADMILL_WEBHOOK_SECRET", ...ALWAYS_WITHHELD];
 /**
  * Not passed to graphs if the value is the service's own database. A graph may have another database under the same
  * name.

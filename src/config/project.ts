@@ -74,7 +74,7 @@ export function readEnvField(field: unknown, project_dir: string, file: string, 
     );
   }
   if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
-  throw new ConfigError(`${file}: the field "env" must be the path of a file, a map, or a list of names.`);
+  throw new ConfigError(`${file}: the field "env" must be a file path, an object, or a list of names.`);
 }
 
 export function readPrefix(value: unknown, file: string): string {
@@ -83,6 +83,24 @@ export function readPrefix(value: unknown, file: string): string {
   throw new ConfigError(
     `${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path such as "/agents", but is ${JSON.stringify(value)}.`,
   );
+}
+
+const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta"] as const;
+
+/** Route groups that langgraph.json can disable. `runs` contains the crons; `meta` is /info, /metrics, /docs and /openapi.json. */
+export type RouteGroup = (typeof ROUTE_GROUPS)[number];
+
+/**
+ * @param http `http` of langgraph.json
+ * @throws ConfigError
+ */
+export function readDisabled(http: JsonObject, file: string): ReadonlySet<RouteGroup> {
+  const disabled = ROUTE_GROUPS.filter((group) => {
+    const value = http[`disable_${group}`] ?? false;
+    if (typeof value !== "boolean") throw new ConfigError(`${file}: http.disable_${group} must be true or false.`);
+    return value;
+  });
+  return new Set(disabled);
 }
 
 /** Accepted fields: `true` accepts a field with any content, an object lists the accepted fields within it. */
@@ -100,15 +118,32 @@ const KNOWN: Known = {
   http: {
     mount_prefix: true,
     cors: true, // see readCors
-    // These disable features that Threadmill does not have.
+    configurable_headers: true, // see readHeaders
+    logging_headers: true,
+    app: true, // see readHttpApp
+    middleware_order: true,
+    enable_custom_route_auth: true,
+    // see readDisabled
+    disable_assistants: true,
+    disable_threads: true,
+    disable_runs: true,
+    disable_meta: true,
+    disable_webhooks: true,
     disable_store: true,
+    // These disable features that Threadmill does not have.
     disable_mcp: true,
     disable_a2a: true,
     disable_ui: true,
-    disable_webhooks: true,
   },
+  // See readWebhooks, which refuses unknown fields.
+  webhooks: true,
+  store: {
+    index: { embed: true, dims: true, fields: true },
+    ttl: { refresh_on_read: true, default_ttl: true, sweep_interval_minutes: true },
+  }, // see readStore
+  checkpointer: { ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true } }, // see readThreadTtl
   // Threadmill gives Studio no access by itself.
-  auth: { disable_studio_auth: true },
+  auth: { path: true, disable_studio_auth: true, cache: { cache_keys: true, ttl_seconds: true, max_size: true } }, // see readAuth
   // These select runtimes and images of other servers.
   dependencies: true,
   node_version: true,
@@ -152,7 +187,8 @@ export function readCors(
   if (field !== undefined && field !== null && !isObject(field)) throw wrong("", "must be an object");
   const cors = field ?? {};
   for (const name of Object.keys(cors))
-    if (!CORS_FIELDS.includes(name)) throw wrong(`.${name}`, `is unknown: use ${CORS_FIELDS.join(", ")}`);
+    if (!CORS_FIELDS.includes(name))
+      throw wrong(`.${name}`, `is not supported; the supported fields are ${CORS_FIELDS.join(", ")}`);
   const texts = (name: (typeof CORS_LISTS)[number]): string[] | undefined => {
     const value = cors[name] ?? undefined;
     if (value === undefined) return undefined;
@@ -161,7 +197,10 @@ export function readCors(
   };
   const { allow_origin_regex = null, allow_credentials = null, max_age = null } = cors;
   if (allow_credentials)
-    throw wrong(".allow_credentials", "must be false: cookies are not supported, and keys are sent in a header");
+    throw wrong(
+      ".allow_credentials",
+      "must be false: the service does not use cookies, and API keys are sent in a header",
+    );
   if (max_age !== null && !(Number.isInteger(max_age) && (max_age as number) >= 0))
     throw wrong(".max_age", "must be a whole number of seconds");
   return {
@@ -188,7 +227,9 @@ function originsOf(texts: readonly string[], where: string): string[] {
     // URL has no origin for application schemes, such as capacitor://localhost.
     if (origin === "null" ? /^[a-z][a-z0-9+.-]*:\/\/[^/]+$/.test(text) : text.replace(/\/$/, "") === origin)
       return text.replace(/\/$/, "");
-    throw new ConfigError(`${where} must list origins such as https://app.example, or be *, but contains "${text}".`);
+    throw new ConfigError(
+      `${where} must be * or a list of origins such as https://app.example, but contains "${text}".`,
+    );
   });
 }
 
@@ -197,5 +238,5 @@ function originPatternOf(value: unknown, wrong: (name: string, remedy: string) =
   try {
     if (typeof value === "string") return new RegExp(`^(?:${value})$`);
   } catch {}
-  throw wrong(".allow_origin_regex", "must be a regular expression");
+  throw wrong(".allow_origin_regex", "must be a valid regular expression");
 }

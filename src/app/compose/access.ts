@@ -24,23 +24,27 @@ export async function openVault(config: Config, database: Database, seal: Seal, 
 /** The length of 16 random bytes in hexadecimal. Shorter keys can be guessed. */
 const MIN_KEY_LENGTH = 32;
 
-export async function createAccess({ api_keys, oidc, host }: Config, database: Database, log: Log): Promise<Access> {
+export async function createAccess(
+  { api_keys, oidc, host, auth }: Config,
+  database: Database,
+  log: Log,
+): Promise<Access> {
   const weak = api_keys.filter((key) => key.length < MIN_KEY_LENGTH).length;
   if (weak > 0)
     log.warn(
       { keys: weak, min_length: MIN_KEY_LENGTH },
-      "API_KEYS contains keys shorter than 32 characters, which can be guessed",
+      "API_KEYS contains keys with fewer than 32 characters: short keys can be guessed",
     );
   const issuer = oidc && new (await import("../../access/oidc-issuer.ts")).OidcIssuer(oidc);
-  return new Access({ database, log, api_keys, issuer, is_loopback: isLoopback(host) });
+  return new Access({ database, log, api_keys, issuer, may_be_open: isLoopback(host) && !auth });
 }
 
 /** @throws ConfigError if the service would accept requests without authentication on an address other than loopback */
 export async function requireAuthentication(
-  { command, host, api_keys, oidc }: Config,
+  { command, host, api_keys, oidc, auth }: Config,
   database: Database,
 ): Promise<void> {
-  if (isLoopback(host) || api_keys.length > 0 || oidc || (await hasApiKeys(database.read))) return;
+  if (isLoopback(host) || api_keys.length > 0 || oidc || auth || (await hasApiKeys(database.read))) return;
   throw new ConfigError(
     `${command} would accept unauthenticated requests on ${host}: create a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or listen on 127.0.0.1 with --host.`,
   );

@@ -8,14 +8,15 @@ import { activateOverHttp, checkReadyOverHttp } from "../../control-plane/reconc
 import { GRACE_MS } from "../../control-plane/reconcile/instance-step.ts";
 import { Reconciler } from "../../control-plane/reconcile/reconciler.ts";
 import { reconcilerSettings } from "../../control-plane/reconcile/reconciler-context.ts";
+import { type CollectedTraces, traceCollector } from "../../control-plane/reconcile/trace-collector.ts";
 import { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
 import { realWait, systemClock } from "../../platform/lib/clock.ts";
 
-/** Time limit of an instance to answer /ok. */
+/** Time limit for the response of an instance at /ok. */
 const HEALTH_TIMEOUT_MS = 2_000;
 /** Consecutive successful health checks after which an instance is ready. */
 const READY_PROBES = 3;
-/** Time limit of an instance to take over the runs of its deployment. */
+/** Time limit for an instance to take over the runs of its deployment. */
 const ACTIVATION_TIMEOUT_MS = 10_000;
 
 export interface ControlPlane {
@@ -33,6 +34,7 @@ export interface ControlPlane {
 export async function openControlPlane(
   config: Config,
   context: Omit<ControlContext, "settings">,
+  traces: CollectedTraces,
 ): Promise<ControlPlane> {
   const control = createControl({ ...context, settings: config });
   const router = new DeploymentRouter({ ...context, clock: systemClock, wait: realWait, settings: config });
@@ -46,6 +48,15 @@ export async function openControlPlane(
       uploads: control.uploads,
       checkReady: checkReadyOverHttp(HEALTH_TIMEOUT_MS),
       activate: activateOverHttp(ACTIVATION_TIMEOUT_MS),
+      collectTraces: traceCollector({
+        ...context,
+        traces: config.tracing_rate === 0 ? onlyDeleted(traces) : traces,
+        wait: realWait,
+      }),
+      default_env: {
+        THREADMILL_TRACING: String(config.tracing_rate),
+        THREADMILL_TRACE_STATELESS: config.trace_stateless ? "1" : "0",
+      },
       clock: systemClock,
       wait: realWait,
       settings: reconcilerSettings({ ...config, deploy_probes: READY_PROBES }),
@@ -68,6 +79,13 @@ export async function openControlPlane(
     },
   };
 }
+
+/** With tracing off, only the traces of deleted runs are deleted. Instances may have started with other settings. */
+const onlyDeleted = (traces: CollectedTraces): CollectedTraces => ({
+  store: async () => undefined,
+  end: async () => undefined,
+  delete: (tenant_id, run_ids) => traces.delete(tenant_id, run_ids),
+});
 
 const openDrivers = async (config: Config, { database, log }: Pick<ControlContext, "database" | "log">) =>
   driversBySource({

@@ -1,13 +1,17 @@
+import { existsSync } from "node:fs";
+import type { Registry } from "prom-client";
 import type { Vault } from "../../access/vault.ts";
-import { Engine, type FetchAs, type FindToken } from "../../agent-server/engine/index.ts";
+import { Engine, type FetchAs, type FindToken, type TraceStore } from "../../agent-server/engine/index.ts";
 import type { GraphCatalog } from "../../agent-server/graph-catalog.ts";
+import { AppHost } from "../../agent-server/graph-hosts/app-host.ts";
 import { startInline, startInThread } from "../../agent-server/graph-hosts/start-host.ts";
 import type { Config } from "../../config/config.ts";
-import { mayUse, type Scope } from "../../platform/contract/caller.ts";
+import type { ExperimentsService } from "../../experiments/worker/experiments-service.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database } from "../../platform/database/database.ts";
-import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
+import { fileOf } from "./open-data.ts";
 
 /** With a heap limit of 2 GB, V8 collects the host that reads states less often: a history of 22 states of 10 MB needs 230 MB more. */
 const READER_MEMORY_MB = 512;
@@ -16,30 +20,71 @@ export function createEngine(
   config: Config,
   database: Database,
   catalog: GraphCatalog,
-  { vault, fetchAs }: { vault: () => Promise<Vault>; fetchAs: FetchAs },
+  { vault, fetchAs, traceStore, metrics }: EngineServices,
   log: Log,
 ): Engine {
   const hosts = (memory_mb: number) => (config.inline ? startInline : startInThread(memory_mb));
   const startHost = hosts(config.host_memory_mb);
   const startReader = hosts(Math.min(config.host_memory_mb, READER_MEMORY_MB));
-  const setup = () => ({ graphs: catalog.graphs, env: catalog.content.graph_env, project_dir: config.project_dir });
+  const embed = config.store.index?.embed;
+  const setup = () => ({ ...projectSetup(config, catalog), embed });
   const findToken: FindToken = async (user, request) =>
     (await vault()).flows.tokenForRun(user, request, browserUrl(config));
-  return new Engine({ settings: config, database, startHost, startReader, setup, log, findToken, fetchAs });
+  return new Engine({
+    settings: config,
+    database,
+    startHost,
+    startReader,
+    setup,
+    log,
+    metrics,
+    findToken,
+    fetchAs,
+    traceStore,
+  });
 }
 
-/**
- * Sends requests of graphs to this server as the user of the run. Only the scope `agents` is kept: the author of a graph must not access
- * keys and deployments through an administrator who runs it.
- */
-export const fetchAsUser =
-  (served: Promise<App>, prefix: string): FetchAs =>
-  async ({ tenant_id, user_id, ...user }, request) => {
-    const scopes: Scope[] = mayUse({ scopes: user.scopes as Scope[] }, "agents") ? ["agents"] : [];
-    const url = new URL(request.url);
-    url.pathname = prefix + url.pathname;
-    return (await served).fetch(new Request(url, request), { caller: { tenant_id, user_id, scopes } });
+const projectSetup = ({ project_dir }: Config, { graphs, content }: GraphCatalog) => ({
+  graphs,
+  env: content.graph_env,
+  project_dir,
+});
+
+/** Undefined if the project has no HTTP app. */
+export function createAppHost(config: Config, catalog: GraphCatalog, log: Log): AppHost | undefined {
+  const { app } = config.http_app ?? {};
+  if (!app) return undefined;
+  const startHost = config.inline ? startInline : startInThread(config.host_memory_mb);
+  const setup = () => ({ ...projectSetup(config, catalog), app });
+  return new AppHost({ startHost, setup, timeout_ms: config.host_dead_ms, log });
+}
+
+export interface EngineServices {
+  vault: () => Promise<Vault>;
+  fetchAs: FetchAs;
+  metrics: Registry;
+  traceStore: TraceStore | undefined;
+}
+
+/** Stores the traces of runs as if clients had sent them. */
+export function traceStoreIn(config: Config, { traces }: ExperimentsService): TraceStore {
+  const callerOf = (tenant_id: string): Caller => ({ tenant_id, user_id: "agent-server", scopes: ["experiments"] });
+  const request = { kind: "batch" as const, content_type: "application/json", content_encoding: "", is_of_agent: true };
+  return {
+    async store(tenant_id, body) {
+      const limits = { max_bytes: body.byteLength, deadline_ms: Number.POSITIVE_INFINITY };
+      await traces.ingest(callerOf(tenant_id), request, body, limits);
+    },
+    async end(tenant_id, end) {
+      await traces.end(callerOf(tenant_id), end);
+    },
+    async delete(tenant_id, run_ids) {
+      // Without the file there are no traces, and opening it would start a worker.
+      if (!config.database_url && !existsSync(fileOf(config, "experiments"))) return;
+      await traces.delete(callerOf(tenant_id), run_ids);
+    },
   };
+}
 
 /** The address that graphs redirect browsers to. Graphs have no request with a Host header. */
 const browserUrl = ({ public_url, host, port, mount_prefix }: Config): string | undefined =>

@@ -1,12 +1,16 @@
 import { fileURLToPath } from "node:url";
+import { listWorkspaces } from "../../access/index.ts";
 import { ApiKeys } from "../../access/keys/api-keys.ts";
 import { Workspaces } from "../../access/workspaces.ts";
 import { Assistants } from "../../agent-server/assistants/assistants.ts";
 import type { AgentContext } from "../../agent-server/context.ts";
+import { Crons } from "../../agent-server/crons/crons.ts";
+import type { AppHost } from "../../agent-server/graph-hosts/app-host.ts";
 import { RunOverview } from "../../agent-server/runs/run-overview.ts";
 import { Runs } from "../../agent-server/runs/runs.ts";
 import { ThreadStates } from "../../agent-server/threads/thread-states.ts";
 import { Threads } from "../../agent-server/threads/threads.ts";
+import { WebhookDeliveries } from "../../agent-server/webhooks/webhook-deliveries.ts";
 import type { Config } from "../../config/config.ts";
 import type { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
 import { EXPERIMENTS_INFO } from "../../experiments/contract/system.ts";
@@ -17,15 +21,25 @@ import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 import type { AppOptions } from "../app.ts";
 import type { DeploymentFront } from "../deployment-front.ts";
 
-/** The version by which clients detect features of the API. */
-const API_LEVEL = "0.16.0";
+/** The version by which clients detect features of the API. Since 0.16.14, annotation queues have items. */
+const API_LEVEL = "0.16.14";
 
 /** The built web app. The relative path is the same in src/ and dist/. */
 const WEB_DIR = fileURLToPath(new URL("../../../dist/web", import.meta.url));
 
-type HttpServices = { router: DeploymentRouter } & Pick<
+type HttpServices = { router: DeploymentRouter; app_host: AppHost | undefined } & Pick<
   AppOptions,
-  "access" | "body_parser" | "disconnects" | "experiments" | "default_assistants" | "activation" | "vault" | "control"
+  | "metrics"
+  | "thread_retention"
+  | "access"
+  | "body_parser"
+  | "disconnects"
+  | "experiments"
+  | "default_assistants"
+  | "activation"
+  | "trace_outbox"
+  | "vault"
+  | "control"
 >;
 
 export async function createHttp(
@@ -38,11 +52,14 @@ export async function createHttp(
   const { createApp } = await import("../app.ts");
   const { DeploymentFront } = await import("../deployment-front.ts");
   const { OriginPolicy } = await import("../origins.ts");
+  const { addConnectionMetrics } = await import("../metrics.ts");
   const states = new ThreadStates(context);
+  const runs = new Runs(context, states);
   const is_loopback = isLoopback(config.host);
   const shared = {
     prefix: config.mount_prefix,
     access: services.access,
+    custom_auth: context.auth,
     cors: config.cors,
     allowed_hosts: is_loopback ? config.allowed_hosts : undefined,
     public_url: config.public_url,
@@ -52,34 +69,49 @@ export async function createHttp(
   const { deployments_domain, threadmill_version } = config;
   const origins = new OriginPolicy(shared);
   const front = new DeploymentFront({ ...shared, origins, router, deployments_domain, is_loopback });
+  addConnectionMetrics(services.metrics, context.database);
   const app = createApp({
     ...shared,
     origins,
     assistants: new Assistants(context),
     threads: new Threads(context, states),
     states,
-    runs: new Runs(context, states),
+    runs,
+    crons: new Crons(context, runs),
+    webhooks: new WebhookDeliveries(context.database),
+    store: context.engine.store,
     run_overview: new RunOverview(context),
     cancellations: context.engine.cancellations,
     ...services,
     heartbeat_ms: config.sse_heartbeat_ms,
+    custom_routes: services.app_host && config.http_app && { host: services.app_host, ...config.http_app },
     only: config.only,
+    disabled_routes: config.disabled_routes,
+    configurable_headers: config.configurable_headers,
+    logging_headers: config.logging_headers,
     rollout: config.rollout,
     web_dir: WEB_DIR,
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),
     body_limit_bytes: config.body_limit_bytes,
     max_open_answers: config.max_open_per_user,
+    metrics: services.metrics,
     info: {
       version: API_LEVEL,
       threadmill_version,
       context: "js",
-      flags: { assistants: true, crons: false, langsmith: false },
+      flags: { assistants: true, crons: true, langsmith: false },
       metadata: {},
+      host: {
+        kind: "self-hosted",
+        project_id: config.graph_env.LANGSMITH_HOST_PROJECT_ID ?? null,
+        tenant_id: config.graph_env.LANGSMITH_TENANT_ID ?? null,
+      },
       ...EXPERIMENTS_INFO,
     },
     experiments_info: { version: API_LEVEL, threadmill_version, ...EXPERIMENTS_INFO },
     upload_limit_bytes: config.upload_limit_bytes,
+    readWorkspace: async (tenant_id) => (await listWorkspaces(context.database.read, tenant_id))[0],
     checkDatabase: (options) => checkDatabase(context.database, options),
   });
   return { app, front };

@@ -10,11 +10,15 @@ import { taskPaths } from "../../agent-server/storage/migrations/009-task-paths.
 import { queuesOfWorkspaces } from "../../agent-server/storage/migrations/012-queues-of-workspaces.ts";
 import { columnNames } from "../../agent-server/storage/migrations/013-column-names.ts";
 import { activeRollout } from "../../agent-server/storage/migrations/015-active-rollout.ts";
+import { traceDeletions } from "../../agent-server/storage/migrations/016-trace-deletions.ts";
+import { crons } from "../../agent-server/storage/migrations/017-crons.ts";
+import { store } from "../../agent-server/storage/migrations/018-store.ts";
+import { webhooks } from "../../agent-server/storage/migrations/019-webhooks.ts";
+import { cronUsers } from "../../agent-server/storage/migrations/020-cron-users.ts";
+import { threadTtl } from "../../agent-server/storage/migrations/021-thread-ttl.ts";
 import { controlPlane } from "../../control-plane/storage/migrations/006-control-plane.ts";
 import { deploymentRoles } from "../../control-plane/storage/migrations/010-deployment-roles.ts";
-import { experiments } from "../../experiments/storage/migrations/experiments-001.ts";
-import { exampleIndexes } from "../../experiments/storage/migrations/experiments-002.ts";
-import { traces } from "../../experiments/storage/migrations/experiments-003.ts";
+import { EXPERIMENT_MIGRATIONS } from "../../experiments/storage/migrations/index.ts";
 import type { Migration } from "../../platform/database/migrate.ts";
 
 /** The migrations in their order. SQLite has a file for each series. A published migration never changes. */
@@ -34,6 +38,12 @@ export const MIGRATIONS = {
     queuesOfWorkspaces,
     columnNames,
     activeRollout,
+    traceDeletions,
+    crons,
+    store,
+    webhooks,
+    cronUsers,
+    threadTtl,
   ],
-  experiments: [experiments, exampleIndexes, traces],
+  experiments: EXPERIMENT_MIGRATIONS,
 } as const satisfies Record<string, readonly Migration[]>;

@@ -8,9 +8,10 @@ import {
   noteData,
 } from "../../agent-server/storage/data-check.ts";
 import { expireLeases, shiftFutureRuns } from "../../agent-server/storage/lost-runs.ts";
+import { EXPERIMENT_CONNECTIONS } from "../../experiments/worker/experiments-service.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { migrate } from "../../platform/database/migrate.ts";
-import { openPostgres } from "../../platform/database/postgres/postgres.ts";
+import { maxConnections, openPostgres } from "../../platform/database/postgres/postgres.ts";
 import { restrictDataFolder } from "../../platform/database/sqlite/file-permissions.ts";
 import { lockFolder, shareFolder } from "../../platform/database/sqlite/folder-lock.ts";
 import { openSqlite } from "../../platform/database/sqlite/sqlite.ts";
@@ -23,6 +24,8 @@ export interface DataLocation {
   database_url: string | undefined;
   lease_ms?: number;
   share_data?: boolean;
+  /** The part of the service that the process serves, if it is not all of it. */
+  only?: "agents" | undefined;
 }
 
 type Part = "agents" | "experiments";
@@ -79,7 +82,7 @@ async function openOnPostgres(location: DataLocation, synchronous: Synchronous, 
   const database = openDatabase(location, synchronous, log);
   try {
     await migrate(database, MIGRATIONS.agents);
-    await warnOfFewConnections(database, log);
+    await warnOfFewConnections(database, location, log);
   } catch (error) {
     await database.close();
     throw explainConnecting(error, database.description);
@@ -87,22 +90,21 @@ async function openOnPostgres(location: DataLocation, synchronous: Synchronous, 
   return { database, close: () => database.close() };
 }
 
-/** Connections of the agent server. Each of the three experiment workers uses up to 5. */
-const MAX_CONNECTIONS = 11;
-
-async function warnOfFewConnections({ read }: Database, log: Log): Promise<void> {
+/** An instance of a deployment has no experiments. */
+async function warnOfFewConnections({ read }: Database, { only }: DataLocation, log: Log): Promise<void> {
+  const needed = maxConnections() + (only ? 0 : EXPERIMENT_CONNECTIONS);
   const query = sql<{ free: number }>`
     select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int - count(*)::int as free
     from pg_stat_activity where backend_type = 'client backend'`;
-  const row = (await read.first(query.compile(read.k))) as { free: number };
-  if (row.free >= MAX_CONNECTIONS) return;
+  const { free } = (await read.first(query.compile(read.k))) as { free: number };
+  if (free >= needed) return;
   log.warn(
-    { free: row.free, needed: MAX_CONNECTIONS },
-    "few Postgres connections left; requests and runs will wait: raise max_connections or start fewer processes",
+    { free, needed },
+    "few Postgres connections are available; requests and runs may be delayed: raise max_connections or run fewer processes",
   );
 }
 
-/** Opens a database without a check of its schema. */
+/** Opens a database without checking its schema. */
 export function openDatabase(location: DataLocation, synchronous: Synchronous, log: Log, part: Part = "agents") {
   if (location.database_url) return openPostgres({ url: location.database_url, log, lease_ms: location.lease_ms });
   // Processes that share a file must have a common clock.

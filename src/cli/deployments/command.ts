@@ -2,23 +2,23 @@ import { type Command, Option } from "commander";
 import { addServiceCommand, JSON_OPTION, serviceAction, WAIT_OPTIONS, wholeNumber } from "../command.ts";
 
 const DEPLOY_OPTIONS = [
-  new Option("--name <name>", "name of the deployment (default: the name in package.json, or the folder's name)"),
-  new Option("--config <file>", "path of langgraph.json, relative to the folder (default: langgraph.json)"),
-  new Option("--deployment-type <type>", "type of a new deployment")
+  new Option("--name <name>", "deployment name (default: the name in package.json, or the folder name)"),
+  new Option("--config <file>", "path to langgraph.json, relative to the project folder (default: langgraph.json)"),
+  new Option("--deployment-type <type>", "deployment type, if the deployment does not exist yet")
     .choices(["dev_free", "dev", "prod"])
     .default("dev"),
+  new Option("--install-command <command>", "command that installs dependencies (default: derived from the lock file)"),
   new Option(
-    "--install-command <command>",
-    "install dependencies with this command (default: derived from the lock file)",
+    "--build-command <command>",
+    "command that builds the project (default: the build script in package.json)",
   ),
-  new Option("--build-command <command>", "build with this command (default: the build script of package.json)"),
   ...WAIT_OPTIONS,
   JSON_OPTION,
 ];
 
 const LOG_OPTIONS = [
   new Option("-f, --follow", "print new lines until interrupted"),
-  new Option("--type <type>", "print the build log or the running deployment's log")
+  new Option("--type <type>", "log to print: the build log, or the log of the running deployment")
     .choices(["build", "deploy"])
     .default("deploy"),
   new Option("--revision <id>", "print only this revision's logs (default with --type build: the latest revision)"),
@@ -29,21 +29,21 @@ const LOG_OPTIONS = [
 
 export function addDeploymentCommands(program: Command): void {
   addServiceCommand(program, "deploy", "deploy a project and wait until it serves traffic", DEPLOY_OPTIONS)
-    .argument("[folder]", "folder of the project", ".")
+    .argument("[folder]", "project folder", ".")
     .action(serviceAction(async () => (await import("./deploy.ts")).deploy));
   const deployments = program.command("deployments").description("manage deployments");
   addServiceCommand(deployments, "list", "list deployments", [JSON_OPTION]).action(
     serviceAction(async () => (await import("./deployments.ts")).listDeployments),
   );
-  addServiceCommand(deployments, "logs", "print the logs of a deployment", LOG_OPTIONS)
-    .argument("<deployment>", "name or ID of the deployment")
+  addServiceCommand(deployments, "logs", "print a deployment's logs", LOG_OPTIONS)
+    .argument("<deployment>", "deployment name or ID")
     .action(serviceAction(async () => (await import("./logs.ts")).printLogs));
-  const rollback = "redeploy an earlier revision without building it again";
+  const rollback = "redeploy an earlier revision without rebuilding it";
   addServiceCommand(deployments, "rollback", rollback, [...WAIT_OPTIONS, JSON_OPTION])
-    .argument("<deployment>", "name or ID of the deployment")
-    .argument("[revision]", "ID of the revision (default: the revision that was deployed before the current revision)")
+    .argument("<deployment>", "deployment name or ID")
+    .argument("[revision]", "revision ID (default: the revision deployed before the current one)")
     .action(serviceAction(async () => (await import("./deployments.ts")).rollBack));
   addServiceCommand(deployments, "delete", "delete a deployment and its threads", [JSON_OPTION])
-    .argument("<deployment>", "name or ID of the deployment")
+    .argument("<deployment>", "deployment name or ID")
     .action(serviceAction(async () => (await import("./deployments.ts")).deleteDeployment));
 }

@@ -52,7 +52,9 @@ export async function deploy(folder: string, flags: DeployFlags, target: Target)
 async function archiveProject({ folder }: Project): Promise<SourceArchive> {
   const { paths, links } = await listSource(folder);
   if (links.length > 0)
-    printProgress(`Skipped symbolic links: ${links.slice(0, 5).join(", ")}${links.length > 5 ? " ..." : ""}.`);
+    printProgress(
+      `Skipped symbolic links: ${links.slice(0, 5).join(", ")}${links.length > 5 ? `, and ${links.length - 5} more` : ""}.`,
+    );
   const archive = await createArchive(folder, paths);
   printProgress(`Packed ${paths.length} files from ${folder} (${(archive.bytes / MEGABYTE).toFixed(1)} MB).`);
   if (archive.bytes > LARGE_BYTES)

@@ -17,7 +17,7 @@ export interface LogFlags {
 
 const POLL_MS = 1000;
 
-/** The service stores lines in batches, so a line can appear after younger ones. Each poll reads this far back. */
+/** The service stores lines in batches, so a line can appear after newer ones. Each poll reads this far back. */
 const MAX_DELAY_MS = 5000;
 
 const PAGE_LINES = 1_000;
@@ -77,7 +77,7 @@ function print(line: LogLine, { json }: LogFlags): void {
   console.log(escapeControlCharacters(json ? JSON.stringify(line) : `${time} ${line.level.padEnd(8)} ${line.message}`));
 }
 
-/** @returns reads the lines of the build log since the last call, each line once */
+/** @returns a function that reads the lines of the build log since the last call, each line once */
 export function buildLogReader(target: Target, key: RevisionKey): () => Promise<LogLine[]> {
   const seen = new Set<string>();
   let offset: string | undefined;

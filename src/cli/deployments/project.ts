@@ -33,7 +33,7 @@ export async function readDeployProject(
   const file = join(root, config);
   const text = await readFile(file, "utf8").catch(() => {
     throw new CommandError(
-      `There is no ${config} in ${root}: pass the project's folder, or set the path of the file with --config.`,
+      `${root} does not contain ${config}: pass the project folder, or set the path to the file with --config.`,
     );
   });
   const project = parseProject(text, file);
@@ -86,7 +86,7 @@ async function readEnvironment(
     return Object.fromEntries(field.map((name) => [String(name), env[String(name)] as string]));
   }
   if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
-  throw new CommandError(`${file}: the field "env" must be the path of a file, an object, or a list of names.`);
+  throw new CommandError(`${file}: the field "env" must be a file path, an object, or a list of names.`);
 }
 
 async function packageName(folder: string): Promise<string | undefined> {
@@ -128,7 +128,7 @@ const MAX_ARCHIVE_BYTES = 200 * 2 ** 20;
 
 interface Rules {
   rules: IgnoreRules;
-  /** The folder that the rules are for, with a trailing `/`; empty for the root. */
+  /** The folder to which the rules apply, with a trailing `/`; empty for the root. */
   base: string;
 }
 
@@ -138,7 +138,7 @@ export async function createArchive(folder: string, paths: readonly string[]): P
   const remove = () => rm(temporary, { recursive: true, force: true });
   const file = join(temporary, "source.tar.gz");
   try {
-    // tar takes a name that begins with @ for an archive whose entries it copies.
+    // tar treats a name that begins with @ as an archive and copies its entries.
     const names = paths.map((path) => `./${path}`);
     await create({ gzip: true, portable: true, noDirRecurse: true, cwd: folder, file }, names);
     const { size: bytes } = await stat(file);
@@ -151,7 +151,11 @@ export async function createArchive(folder: string, paths: readonly string[]): P
   }
 }
 
-/** Without excluded files. @throws CommandError when the number or the size of the files exceeds the limit of the service */
+/**
+ * Lists the files of the folder that are not excluded.
+ *
+ * @throws CommandError when the number or the size of the files exceeds the limit of the service
+ */
 export async function listSource(folder: string): Promise<SourceFiles> {
   const found: SourceFiles = { paths: [], bytes: 0, links: [] };
   await listFolder(folder, "", await readRules(folder, "", ".dockerignore"), found);
@@ -175,7 +179,7 @@ async function addFile(root: string, path: string, found: SourceFiles): Promise<
   found.bytes += (await stat(join(root, path))).size;
   if (found.paths.length > MAX_FILES || found.bytes > MAX_SOURCE_BYTES)
     throw new CommandError(
-      `${root} contains more than ${MAX_FILES} files or 1 GB: exclude unneeded files with a .dockerignore file.`,
+      `${root} contains more than ${MAX_FILES} files or more than 1 GB of data: exclude unneeded files with a .dockerignore file.`,
     );
 }
 

@@ -3,18 +3,18 @@ import { isObject, type JsonObject, jsonOrUndefined } from "../../platform/lib/j
 import { addServiceCommand, JSON_OPTION, serviceAction, wholeNumber } from "../command.ts";
 
 const UPLOAD_OPTIONS = [
-  new Option("--format <format>", "format of the file")
+  new Option("--format <format>", "file format")
     .choices(["auto", "json", "jsonl", "csv", "lm-eval", "promptfoo"])
     .default("auto"),
-  new Option("--name <experiment>", "name of the experiment (default: the name in the file, or the file name)"),
-  new Option("--dataset <name>", "name of the dataset that the rows belong to; created if missing"),
-  new Option("--dataset-id <id>", "ID of the dataset, instead of --dataset"),
-  new Option("--description <text>", "description of the experiment"),
-  new Option("--metadata <json>", "metadata of the experiment, as a JSON object").argParser(jsonObject),
+  new Option("--name <experiment>", "experiment name (default: the name in the file, or the file name)"),
+  new Option("--dataset <name>", "dataset name; the dataset is created if it does not exist"),
+  new Option("--dataset-id <id>", "dataset ID, instead of --dataset"),
+  new Option("--description <text>", "experiment description"),
+  new Option("--metadata <json>", "experiment metadata, as a JSON object").argParser(jsonObject),
   new Option("--provider <id>", "for a promptfoo file: upload only this provider's results (ID or label)"),
   new Option(
     "--prompt <label>",
-    "for a promptfoo file: upload only this prompt's results (label or start of the text)",
+    "for a promptfoo file: upload only this prompt's results (label, or beginning of the prompt text)",
   ),
   new Option("--json", "print the service's response as JSON"),
 ];
@@ -29,10 +29,10 @@ const EXPORT_OPTIONS = [
 ];
 
 const RUN_OPTIONS = [
-  new Option("--dataset <name>", "dataset to run").makeOptionMandatory(),
-  new Option("--assistant <id>", "assistant to run: its ID, or the name of a graph").makeOptionMandatory(),
+  new Option("--dataset <name>", "dataset to run the assistant on").makeOptionMandatory(),
+  new Option("--assistant <id>", "assistant to run: its ID, or a graph name").makeOptionMandatory(),
   new Option("--evaluators <file>", "module that exports one evaluator function per feedback key"),
-  new Option("--name <experiment>", "name of the experiment (default: the assistant and the time)"),
+  new Option("--name <experiment>", "experiment name (default: assistant name and current time)"),
   new Option("--concurrency <n>", "maximum number of concurrent runs").default(4).argParser(wholeNumber(1, 1000)),
   new Option("--repetitions <n>", "number of runs per example").default(1).argParser(wholeNumber(1, 1000)),
   new Option(
@@ -53,7 +53,7 @@ export function addExperimentCommands(program: Command): void {
     .usage("--dataset <name> --assistant <id> [options]")
     .action(serviceAction(async () => (await import("./run.ts")).runExperiment));
   addServiceCommand(experiments, "export", "export an experiment to a file that can be uploaded again", EXPORT_OPTIONS)
-    .argument("<experiment>", "name or ID of the experiment")
+    .argument("<experiment>", "experiment name or ID")
     .action(serviceAction(async () => (await import("./export.ts")).exportExperiment));
 }
 

@@ -24,7 +24,7 @@ export type Evaluators = ReadonlyMap<string, Evaluator>;
 export async function loadEvaluators(path: string): Promise<Evaluators> {
   let module: JsonObject;
   try {
-    // The loader of graphs: it supports all of TypeScript and resolves LangChain from the project.
+    // Graphs are loaded in the same way: all of TypeScript is supported, and LangChain is resolved from the project.
     const { importerFor } = await import("../../agent-server/graph-hosts/inside/loading/load.ts");
     module = (await importerFor(dirname(resolve(path)))(resolve(path))).exports;
   } catch (error) {
@@ -62,6 +62,6 @@ function toScores(key: string, result: unknown): JsonObject[] {
   if (typeof result === "string") return [{ key, value: result }];
   if (isObject(result)) return [{ key, ...result }];
   throw new TypeError(
-    `The evaluator returned a ${typeof result}: return a number, a boolean, a string or {score, value, comment}.`,
+    `The evaluator returned a value of type ${typeof result}: return a number, a boolean, a string or {score, value, comment}.`,
   );
 }

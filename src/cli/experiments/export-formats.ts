@@ -1,5 +1,5 @@
 import { stringify } from "csv-stringify/sync";
-import type { Dataset } from "../../experiments/contract/datasets.ts";
+import type { Dataset } from "../../experiments/contract/datasets/datasets.ts";
 import type { FeedbackStats, Session } from "../../experiments/contract/sessions.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";

@@ -4,8 +4,8 @@ import { extname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ExampleWithRuns } from "../../experiments/contract/comparison.ts";
-import type { Dataset } from "../../experiments/contract/datasets.ts";
-import type { Feedback } from "../../experiments/contract/feedback.ts";
+import type { Dataset } from "../../experiments/contract/datasets/datasets.ts";
+import type { Feedback } from "../../experiments/contract/feedback/feedback.ts";
 import type { Session } from "../../experiments/contract/sessions.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
@@ -99,7 +99,7 @@ async function findByName(target: Target, name: string): Promise<Session> {
 
 async function readDataset(target: Target, { name, reference_dataset_id }: Session): Promise<Dataset> {
   if (reference_dataset_id === null)
-    throw new CommandError(`The experiment "${name}" cannot be exported: it belongs to no dataset and has no rows.`);
+    throw new CommandError(`The experiment "${name}" cannot be exported because it has no dataset and no rows.`);
   return requestJson<Dataset>(target, "GET", `/api/v1/datasets/${reference_dataset_id}`);
 }
 

@@ -20,7 +20,7 @@ export type ReadFormat = (file: InputFile, options: ReadOptions) => Results | Pr
 export function requireDataset({ dataset }: ReadOptions): string {
   if (dataset !== undefined) return dataset;
   throw new CommandError(
-    "No dataset is set: pass --dataset NAME or --dataset-id ID. Experiments are compared within a dataset.",
+    "No dataset specified: pass --dataset NAME or --dataset-id ID. Experiments are compared within a dataset.",
   );
 }
 
@@ -37,16 +37,16 @@ export interface Results {
   /** Can be iterated once. */
   rows: AsyncIterable<ReadRow>;
   unit: PositionUnit;
-  /** Fields of the experiment as a whole; complete after the iteration of the rows. */
+  /** Fields of the experiment as a whole; complete after all rows have been read. */
   head(): JsonObject;
-  /** Fields of rows that the service does not store; complete after the iteration of the rows. */
+  /** Fields of rows that the service does not store; complete after all rows have been read. */
   unknown(): ReadonlySet<string>;
 }
 
 /** The namespace of generated example IDs. It must never change: equal content must have equal IDs across uploads. */
 const NAMESPACE = "6f0c2d4e-6d1b-5c8a-9d0e-2b7f3f1a8c55";
 
-/** Larger values are errors, such as a timestamp. */
+/** Larger values are rejected: they are probably mistakes, such as timestamps. */
 const MAX_LATENCY_S = 1e9;
 
 const KNOWN = new Set([...Object.keys(UploadRow.shape), "latency"]);
@@ -140,7 +140,7 @@ export class RowCompleter {
   #microseconds(latency: unknown, position: number): number {
     if (latency === undefined || latency === null) return 0;
     if (typeof latency === "number" && latency >= 0 && latency < MAX_LATENCY_S) return Math.round(latency * 1e6);
-    const problem = `latency must be a number of seconds, 0 or more, not ${JSON.stringify(latency)}.`;
+    const problem = `latency must be a number of seconds (0 or more), not ${JSON.stringify(latency)}.`;
     throw this.#file.error(`${this.#unit} ${position}`, problem);
   }
 }

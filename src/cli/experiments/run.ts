@@ -1,13 +1,15 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, unlinkSync, writeSync } from "node:fs";
-import type { Dataset } from "../../experiments/contract/datasets.ts";
-import type { Example } from "../../experiments/contract/examples.ts";
-import type { Session } from "../../experiments/contract/sessions.ts";
+import type { Dataset } from "../../experiments/contract/datasets/datasets.ts";
+import type { Example } from "../../experiments/contract/datasets/examples.ts";
+import { segmentOf } from "../../experiments/traces/tree-position.ts";
+import { newId } from "../../platform/lib/ids.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError, type Target } from "../command.ts";
 import { requestJson } from "../service-client.ts";
 import { type EvaluatorInput, type Evaluators, evaluate, loadEvaluators } from "./evaluators.ts";
+import { Journal } from "./journal.ts";
 import { countOf, Progress } from "./progress.ts";
-import { uploadExperiment } from "./upload.ts";
+import { createExperiment, type ExperimentRef, type ExperimentRow, storeTraces } from "./store-traces.ts";
+import { summaryOf } from "./upload.ts";
 
 export interface RunFlags {
   dataset: string;
@@ -24,8 +26,8 @@ export interface RunFlags {
 const PAGE = 100;
 
 /**
- * Runs an assistant on the examples of a dataset, evaluates the outputs, and uploads the results as an experiment. Finished rows are
- * in a journal file, so the same command continues after a crash.
+ * Runs an assistant on the examples of a dataset, evaluates the outputs, and stores the runs as traces of an experiment. The server
+ * traces its own runs below them. Finished rows are in a journal file, so the same command continues after a crash.
  *
  * @throws CommandError when a request fails; the journal keeps the finished rows
  */
@@ -37,11 +39,32 @@ export async function runExperiment(flags: RunFlags, target: Target): Promise<vo
     throw new CommandError(`Dataset "${dataset.name}" has no examples. Add examples, or choose another dataset.`);
   const journal = new Journal(flags.journal ?? defaultJournal(flags));
   try {
-    await runExamples(examples, flags, target, evaluators, journal);
+    const experiment = experimentOf(flags, journal);
+    const metadata = { assistant: flags.assistant, dataset: dataset.name };
+    await createExperiment(target, dataset, experiment, metadata);
+    await runExamples(examples, flags, target, { evaluators, journal, project_name: experiment.name });
+    await upload(dataset, experiment, flags, target, journal);
   } finally {
     journal.close();
   }
-  await upload(dataset, flags, target, journal);
+  journal.delete();
+}
+
+/**
+ * The experiment of the journal, or a new one. It is in the journal before the first row.
+ *
+ * @throws CommandError when the journal has rows of another experiment
+ */
+function experimentOf({ name, assistant }: RunFlags, journal: Journal): ExperimentRef {
+  const known = journal.experiment;
+  if (known && (name === undefined || name === known.name)) return known;
+  if (known && journal.count > 0)
+    throw new CommandError(
+      `${journal.file} contains rows of experiment "${known.name}". To continue that experiment, pass its name with --name. Otherwise, pass another file with --journal.`,
+    );
+  const experiment = { id: newId(), name: name ?? `${assistant} ${new Date().toISOString().slice(0, 19)}` };
+  journal.addExperiment(experiment);
+  return experiment;
 }
 
 async function findDataset(target: Target, name: string): Promise<Dataset> {
@@ -69,8 +92,7 @@ async function runExamples(
   examples: readonly Example[],
   { assistant, concurrency, repetitions }: RunFlags,
   target: Target,
-  evaluators: Evaluators,
-  journal: Journal,
+  { evaluators, journal, project_name }: { evaluators: Evaluators; journal: Journal; project_name: string },
 ): Promise<void> {
   const total = examples.length * repetitions;
   const pending = examples.flatMap((example) => {
@@ -85,7 +107,7 @@ async function runExamples(
   const work = async () => {
     for (let example = pending.shift(); example && !failed; example = pending.shift()) {
       try {
-        journal.add(await runExample(example, assistant, target, evaluators));
+        journal.add(await runExample(example, { assistant_id: assistant, project_name }, target, evaluators));
         progress.show(step());
       } catch (reason) {
         failed ??= { reason };
@@ -101,25 +123,32 @@ async function runExamples(
   );
 }
 
-/** Returns a row of the upload. */
 async function runExample(
-  { id, inputs, outputs: expected }: Example,
-  assistant_id: string,
+  { id, inputs, outputs: expected, modified_at }: Example,
+  { assistant_id, project_name }: { assistant_id: string; project_name: string },
   target: Target,
   evaluators: Evaluators,
-): Promise<JsonObject> {
-  const start_time = new Date().toISOString();
-  const result = await requestJson<unknown>(target, "POST", "/runs/wait", { assistant_id, input: inputs });
+): Promise<ExperimentRow> {
+  const run_id = newId();
+  const start_ms = Date.now();
+  const result = await requestJson<unknown>(target, "POST", "/runs/wait", {
+    assistant_id,
+    input: inputs,
+    // The server stores the trace of its run below the run of this row.
+    config: { configurable: { "langsmith-trace": segmentOf(start_ms * 1000, run_id) } },
+    langsmith_tracer: { project_name },
+  });
   const { outputs, error } = outcomeOf(isObject(result) ? result : { output: result });
   const end_time = new Date().toISOString();
   return {
+    run_id,
     row_id: id,
+    example_version: modified_at,
     inputs,
-    expected_outputs: expected,
     actual_outputs: outputs,
     error,
     evaluation_scores: await evaluate(evaluators, { inputs, expected, outputs, error }),
-    start_time,
+    start_time: new Date(start_ms).toISOString(),
     end_time,
     run_name: assistant_id,
   };
@@ -131,81 +160,14 @@ function outcomeOf({ __error__: failure, ...values }: JsonObject): Pick<Evaluato
   return { outputs: null, error: `${failure.error}: ${failure.message}` };
 }
 
-async function upload(dataset: Dataset, flags: RunFlags, target: Target, journal: Journal): Promise<void> {
-  const name = flags.name ?? `${flags.assistant} ${journal.started_at?.slice(0, 19)}`;
-  if (!(await isStored(target, name, journal.count))) {
-    const metadata = { assistant: flags.assistant, dataset: dataset.name };
-    const upload_flags = { format: "jsonl", name, dataset: resultDatasetOf(dataset), metadata } as const;
-    await uploadExperiment(journal.file, { ...upload_flags, ...(flags.json && { json: true }) }, target);
-  }
-  journal.delete();
-}
-
-/** Only datasets that an upload created accept uploads. The results of any other dataset go to a separate dataset. */
-function resultDatasetOf({ name, externally_managed }: Dataset): string {
-  if (externally_managed) return name;
-  const results = `${name} (results)`;
-  process.stderr.write(
-    `Dataset "${name}" does not accept uploads, so the experiment is stored in dataset "${results}".\n`,
-  );
-  return results;
-}
-
-/** Whether an earlier command crashed after its upload. */
-async function isStored(target: Target, name: string, rows: number): Promise<boolean> {
-  const query = new URLSearchParams({ name, include_stats: "true" });
-  const [session] = await requestJson<Session[]>(target, "GET", `/api/v1/sessions?${query}`);
-  if (session?.run_count !== rows) return false;
-  process.stderr.write(`Experiment "${name}" was already uploaded.\n`);
-  return true;
-}
-
-/** The finished rows, one per line. A row is flushed to disk before it counts as finished. The file is the upload. */
-class Journal {
-  readonly file: string;
-  readonly #counts = new Map<string, number>();
-  readonly #output: number;
-  /** Start of the first row, ISO 8601; undefined without rows. */
-  started_at: string | undefined;
-
-  constructor(file: string) {
-    this.file = file;
-    if (existsSync(file)) this.#load();
-    this.#output = openSync(file, "a");
-  }
-
-  get count(): number {
-    return [...this.#counts.values()].reduce((sum, n) => sum + n, 0);
-  }
-
-  countOf(row_id: string): number {
-    return this.#counts.get(row_id) ?? 0;
-  }
-
-  add(row: JsonObject): void {
-    writeSync(this.#output, `${JSON.stringify(row)}\n`);
-    fsyncSync(this.#output);
-    this.#addToCounts(row);
-  }
-
-  close(): void {
-    closeSync(this.#output);
-  }
-
-  delete(): void {
-    unlinkSync(this.file);
-  }
-
-  /** Drops a line that a crash has cut off: its example runs again. */
-  #load(): void {
-    const text = readFileSync(this.file, "utf8");
-    const complete = text.slice(0, text.lastIndexOf("\n") + 1);
-    if (complete.length < text.length) truncateSync(this.file, Buffer.byteLength(complete));
-    for (const line of complete.split("\n")) if (line !== "") this.#addToCounts(JSON.parse(line));
-  }
-
-  #addToCounts({ row_id, start_time }: JsonObject): void {
-    this.#counts.set(String(row_id), this.countOf(String(row_id)) + 1);
-    if (this.started_at === undefined || String(start_time) < this.started_at) this.started_at = String(start_time);
-  }
+async function upload(
+  dataset: Dataset,
+  { id }: ExperimentRef,
+  flags: RunFlags,
+  target: Target,
+  journal: Journal,
+): Promise<void> {
+  const rows = journal.rows();
+  const stored = { dataset, experiment: await storeTraces(target, id, rows) };
+  process.stdout.write(flags.json ? `${JSON.stringify(stored)}\n` : summaryOf(stored, rows.length, target));
 }

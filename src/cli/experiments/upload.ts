@@ -39,7 +39,7 @@ export async function uploadExperiment(path: string, flags: UploadFlags, target:
     // An error in the first chunk is reported before anything is sent.
     const first = await body.next();
     const chunks = continueFrom(first, body, () =>
-      progress.showWait(step(), "waiting for the service to store the rows"),
+      progress.showWait(step(), "waiting for the service to store the uploaded rows"),
     );
     const answer = await request(target, "POST", "/api/v1/datasets/upload-experiment", chunks);
     progress.end(step());
@@ -106,7 +106,7 @@ async function* continueFrom(
 function warnOfUnknownFields(unknown: ReadonlySet<string>): void {
   if (unknown.size === 0) return;
   const names = [...unknown].map((name) => `"${name}"`).join(", ");
-  process.stderr.write(`warning: unknown row fields are not stored: ${names}.\n`);
+  process.stderr.write(`warning: ignored unknown row fields: ${names}.\n`);
 }
 
 function describeRejection(
@@ -170,7 +170,15 @@ function shortInput(input: unknown): string {
   return text.length > 60 ? "" : `, not ${text}`;
 }
 
-function summaryOf({ dataset, experiment }: UploadResult, rows: number, { url }: Target): string {
+/** @param rows the number of rows that were uploaded */
+export function summaryOf(
+  {
+    dataset,
+    experiment,
+  }: Pick<UploadResult, "dataset"> & { experiment: Pick<UploadResult["experiment"], "id" | "name"> },
+  rows: number,
+  { url }: Target,
+): string {
   const page = `${url}/o/${dataset.tenant_id}/datasets/${dataset.id}/compare?selectedSessions=${experiment.id}`;
   return `Uploaded ${countOf(rows, "row")}.
 

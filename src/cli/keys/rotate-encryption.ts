@@ -51,7 +51,7 @@ async function addKey(database: Database, ring: KeyRing, file: KeyFile): Promise
   console.log(`Added key ${ring.first.key_id} at the top of ${file.path}.`);
 }
 
-/** @returns the number of secrets that could not be encrypted again */
+/** @returns the number of secrets that could not be re-encrypted */
 async function encryptAll(database: Database, ring: KeyRing): Promise<number> {
   const failures = await resealAll(database, ring, ({ table, texts }) =>
     console.log(`${table}: ${texts} secrets encrypted`),
@@ -78,8 +78,9 @@ async function retireKeys(database: Database, ring: KeyRing, source: KeySource):
   }
   const unused = new Set(await retireUnused(database, ring.first.key_id));
   const retired = ring.keys.map(({ key_id }) => key_id).filter((id) => unused.has(id));
-  if (retired.length === 0) return console.log("There are no keys to retire.");
+  if (retired.length === 0) return console.log("There are no unused keys to remove.");
   if (source.kind === "file") new KeyFile(source.path).remove(unused);
-  const where = source.kind === "file" ? `Removed from ${source.path}.` : `Remove them from ${KEYS_VARIABLE}.`;
+  const where =
+    source.kind === "file" ? `Removed from ${source.path}.` : `Remove all retired keys from ${KEYS_VARIABLE}.`;
   console.log(`Retired ${retired.join(", ")}. ${where}`);
 }

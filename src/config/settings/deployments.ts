@@ -22,7 +22,7 @@ export const deploymentSettings = {
   deploy_process: setting("THREADMILL_DEPLOY_PROCESS", oneOf(["on", "off", "auto"]), {
     default: "auto",
     meaning:
-      "Whether source is built on this machine: `on`, `off` or `auto`. `auto` rejects source if there are several workspaces and their deployments could not be [isolated](control-plane.md#users-of-the-system) from each other. Revisions that are already built keep running.",
+      "Whether deployments can be built from source on this machine: `on`, `off` or `auto`. `auto` rejects source if there are several workspaces and their deployments could not be [isolated](control-plane.md#system-users) from each other. Revisions that are already built keep running.",
   }),
   deploy_user: setting("THREADMILL_DEPLOY_USER", readDeployUser, {
     default: USER_IDS,
@@ -40,11 +40,11 @@ export const deploymentSettings = {
   deploy_deadline_ms: setting("THREADMILL_DEPLOY_DEADLINE", duration(), {
     default: "5m",
     meaning:
-      "Time limit for a revision's instances to become ready. The limit is four times as long while the instances make progress.",
+      "Time limit for a revision's instances to become ready. The limit is four times as long if the instances are making progress.",
   }),
   deploy_drain_ms: setting("THREADMILL_DEPLOY_DRAIN", duration(), {
     default: "5m",
-    meaning: "Time that open requests and streams have to finish when their instance is replaced.",
+    meaning: "Grace period for open requests and streams to finish when their instance is replaced.",
   }),
   deploy_lease_ms: setting("THREADMILL_DEPLOY_LEASE", duration(), {
     default: "15s",
@@ -52,7 +52,7 @@ export const deploymentSettings = {
   }),
   orphan_ms: setting("THREADMILL_DEPLOY_ORPHAN_TIMEOUT", duration(1, 365 * 86_400_000), {
     default: "24h",
-    meaning: "Time after which a process instance stops if no control plane is running.",
+    meaning: "Time after which an instance of the process driver stops if no control plane is running.",
   }),
   deployment_log_retention_ms: setting("THREADMILL_DEPLOYMENT_LOG_RETENTION", duration(0, 36_500 * 86_400_000), {
     default: "7d",
@@ -65,7 +65,7 @@ export const deploymentSettings = {
   }),
   deploy_git_hosts: setting("THREADMILL_DEPLOY_GIT_HOSTS", list, {
     default: "",
-    meaning: "Comma-separated git hosts that are allowed even if they are in a private network or use plain http.",
+    meaning: "Comma-separated git hosts that are allowed even if they are on a private network or use plain http.",
   }),
   docker_socket: setting("THREADMILL_DOCKER_HOST", readDockerSocket, {
     default: "unix:///var/run/docker.sock",
@@ -92,7 +92,8 @@ export const deploymentSettings = {
   ),
   control_plane_file: setting("THREADMILL_CONTROL_PLANE_FILE", text, {
     visibility: "internal",
-    meaning: "File whose modification time shows a process instance that the control plane is running.",
+    meaning:
+      "Heartbeat file of the control plane. An instance of the process driver stops when the file's modification time no longer changes.",
   }),
 };
 

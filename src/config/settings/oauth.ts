@@ -26,7 +26,7 @@ export const oauthSettings = {
     default: "0",
     shown_default: "off",
     meaning:
-      "Whether the issuer and OAuth providers may use loopback addresses and plain http, for development and tests.",
+      "Whether the OIDC issuer and OAuth providers may use loopback addresses, over https or plain http. Intended for development and tests.",
   }),
   flow_ttl_ms: setting("THREADMILL_OAUTH_FLOW_TIMEOUT", duration(), {
     default: "10m",

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
-import { duration, enabled, integer, seconds, setting, size, text } from "./setting.ts";
+import { ConfigError } from "../../platform/errors.ts";
+import { duration, enabled, integer, list, oneOf, seconds, setting, size, text } from "./setting.ts";
 
 const MIB = 2 ** 20;
 
@@ -35,14 +36,27 @@ export const runSettings = {
     default: "3600",
     meaning: "Time limit in seconds for one attempt of a run. After this time the run ends with status `timeout`.",
   }),
+  cron_missed: setting("THREADMILL_CRON_MISSED", oneOf(["skip", "last"]), {
+    default: "skip",
+    meaning:
+      "What to do about scheduled times of a cron that were missed by more than a minute because no process was running: `skip` creates no run, `last` creates one run for all of them.",
+  }),
+  webhook_keys: setting("THREADMILL_WEBHOOK_SECRET", readWebhookKeys, {
+    default: "",
+    shown_default: "none",
+    secret: true,
+    meaning:
+      "Secret that signs [webhooks](webhooks.md): `whsec_` followed by a base64 key of at least 24 bytes. To rotate the secret, set the new and the old one, separated by a comma. If not set, webhooks are not signed.",
+  }),
   shutdown_grace_ms: setting("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", seconds, {
     default: "20",
     meaning:
-      "Seconds that runs and deployment requests have to finish when the service stops. Remaining runs then have the same time again, at least 1 s, to finish their current step.",
+      "Grace period in seconds for runs and deployment requests to finish when the service stops. Remaining runs then get the same period again, at least 1 s, to finish their current step.",
   }),
   cancel_grace_ms: setting("THREADMILL_CANCEL_GRACE", duration(), {
     default: "5s",
-    meaning: "Time that a node has to stop after a cancellation or timeout. After this time, its result is discarded.",
+    meaning:
+      "Grace period for a node to stop after a cancellation or timeout. After this period, its result is discarded.",
   }),
   lease_ms: setting("THREADMILL_LEASE", duration(), {
     default: "4s",
@@ -55,19 +69,29 @@ export const runSettings = {
   host_dead_ms: setting("THREADMILL_HOST_TIMEOUT", duration(), {
     default: "1m",
     meaning:
-      "Time after which an unresponsive graph host is terminated. A node that blocks its thread longer than this causes the termination. While a host imports graphs, the limit is at least 3 minutes.",
+      "Time after which a graph host that does not respond, for example because a node blocks its event loop, is terminated. While a host imports graphs, the limit is at least 3 minutes.",
   }),
   disconnect_grace_ms: setting("THREADMILL_DISCONNECT_GRACE", duration(), {
     default: "2s",
-    meaning: "Time that a client has to reconnect before its run with `on_disconnect: cancel` is cancelled.",
+    meaning: "Grace period for a client to reconnect before its run with `on_disconnect: cancel` is cancelled.",
   }),
   schema_timeout_ms: setting("LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS", integer(1, 2 ** 31 - 1), {
     default: "30000",
     meaning:
-      "Time limit in milliseconds for extracting a graph's schemas from TypeScript types. After this time, the schemas contain only the names of the keys.",
+      "Time limit in milliseconds for extracting a graph's schemas from TypeScript types. If the limit is exceeded, the schemas contain only the names of the keys.",
   }),
   default_assistants_json: setting("LANGGRAPH_CONFIG", text, {
     meaning:
       'Configuration of the default assistants, as JSON: `{"<graph>": {"configurable": {}, "context": {}}}`. All fields except `context` become the `config` of the assistant. It can also be set in the `env` field of langgraph.json.',
   }),
 };
+
+function readWebhookKeys(value: string, name: string): readonly Uint8Array<ArrayBuffer>[] {
+  return list(value, name).map((secret) => {
+    const [, key] = /^whsec_([A-Za-z0-9+/]{4,}={0,2})$/.exec(secret) ?? [];
+    if (key !== undefined) return new Uint8Array(Buffer.from(key, "base64"));
+    throw new ConfigError(
+      `${name} must be "whsec_" followed by a base64 key, or several such secrets separated by commas.`,
+    );
+  });
+}

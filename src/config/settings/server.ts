@@ -32,19 +32,19 @@ export const serverSettings = {
     secret: true,
     default: "",
     meaning:
-      "Comma-separated API keys that authenticate the user `admin`. See [Access](access.md#keys-of-the-environment).",
+      "Comma-separated API keys that authenticate the user `admin`. See [Access](access.md#keys-in-the-environment).",
   }),
   allowed_hosts: setting("ALLOWED_HOSTS", list, {
     default: "",
     meaning:
-      "Comma-separated host names in lower case that a server on loopback accepts in addition to `localhost`, `127.x.x.x`, `[::1]` and `*.localhost`. Servers on other addresses ignore this setting.",
+      "Comma-separated host names in lower case that a server on loopback accepts in the `Host` header in addition to `localhost`, `127.x.x.x`, `[::1]` and `*.localhost`. Servers on other addresses ignore this setting.",
   }),
   cors_allow_origins: setting("CORS_ALLOW_ORIGINS", list, {
     visibility: "public",
     default: "",
-    shown_default: "without keys: pages on loopback; with keys: all",
+    shown_default: "without keys: loopback origins; with keys: all origins",
     meaning:
-      "Comma-separated origins of other web pages that may use the service, or `*` for all origins. See [Web pages](security.md#web-pages). Origins in `http.cors` of langgraph.json are added.",
+      "Comma-separated origins of web pages that may send requests to the service, or `*` for all origins. See [Web pages](security.md#web-pages). Origins in `http.cors` of langgraph.json are also allowed.",
   }),
   studio: setting("--studio", enabled, {
     default: "0",
@@ -57,7 +57,7 @@ export const serverSettings = {
   max_open_per_user: setting("THREADMILL_MAX_OPEN_PER_USER", integer(1, 1_000_000), {
     default: "2000",
     meaning:
-      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to keys in the database and JWTs, not to `API_KEYS` or a service without keys.",
+      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to JWTs and to keys in the database, but not to `API_KEYS` or to a service without keys.",
   }),
   body_limit_bytes: setting("HTTP_MAX_REQUEST_BODY_BYTES", integer(1024, MAX_BODY_BYTES), {
     default: "50000000",
@@ -66,7 +66,7 @@ export const serverSettings = {
   upload_limit_bytes: setting("THREADMILL_MAX_UPLOAD", size(1024, MAX_BODY_BYTES), {
     default: "200MB",
     meaning:
-      "Maximum size of an upload of an experiment, which is not held in memory, and of a decompressed body of traces.",
+      "Maximum size of an experiment upload, and of a trace request body after decompression. Experiment uploads are not kept in memory.",
   }),
   source_limit_bytes: setting("THREADMILL_MAX_SOURCE", size(1024, MAX_BODY_BYTES), {
     default: "200MiB",
@@ -75,6 +75,11 @@ export const serverSettings = {
   event_retention_ms: setting("RESUMABLE_STREAM_TTL_SECONDS", seconds, {
     default: "3600",
     meaning: "Number of seconds that a run's events are kept after the run ends.",
+  }),
+  trace_retention_days: setting("THREADMILL_TRACE_DAYS", integer(1, 36_500), {
+    default: "14",
+    meaning:
+      "Number of days after which the traces of projects with `trace_tier: shortlived` are deleted. See [tracing.md](tracing.md#retention).",
   }),
   only: setting("--only <part>", oneOf(["agents"]), {
     shown_default: "everything",
@@ -99,6 +104,6 @@ export const hostName: Read<string> = (value, name) => {
   const domain = value.toLowerCase();
   if (/^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(domain)) return domain;
   throw new ConfigError(
-    `${name} must be a host name such as agents.example.com, without scheme and port, but is "${value}".`,
+    `${name} must be a host name such as agents.example.com, without a scheme or port, but is "${value}".`,
   );
 };

@@ -4,12 +4,14 @@ import { runSettings } from "./runs.ts";
 import { serverSettings } from "./server.ts";
 import type { Env, Setting } from "./setting.ts";
 import { storageSettings } from "./storage.ts";
+import { tracingSettings } from "./tracing.ts";
 
 /** All settings by their section in docs/configuration.md. */
 export const SETTINGS = {
   "The server": serverSettings,
   "The database": storageSettings,
   "Graph hosts and runs": runSettings,
+  Traces: tracingSettings,
   OAuth: oauthSettings,
   Deployments: deploymentSettings,
 };

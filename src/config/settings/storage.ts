@@ -10,16 +10,16 @@ export const storageSettings = {
     {
       visibility: "public",
       secret: true,
-      shown_default: "none: SQLite",
+      shown_default: "none (SQLite)",
       meaning:
-        "Postgres database: `postgres://user:password@host:5432/database`. `THREADMILL_DATABASE_URL` is read first and is never passed to graphs, so graphs can use a different `DATABASE_URL`. `POSTGRES_URI` is read last.",
+        "Postgres database: `postgres://user:password@host:5432/database`. `THREADMILL_DATABASE_URL` takes precedence and is never passed to graphs, so graphs can use a different `DATABASE_URL`. `POSTGRES_URI` has the lowest precedence.",
     },
   ),
   data_dir: setting(["--data <folder>", "THREADMILL_DATA"], (folder) => resolve(folder), {
     visibility: "public",
     default: ".threadmill",
     meaning:
-      "Data folder, created if missing. With SQLite it contains the databases (`threadmill.db` with `-wal`, `-shm` and `.note`, `experiments.db`, `lock.db`, `owner.pid`) and `encryption.keys`. It also contains the cache of type schemas and, in `control/`, the uploads, builds and data of deployments.",
+      "Data folder. It is created if it does not exist. With SQLite it contains the databases (`threadmill.db` with `-wal`, `-shm` and `.note`, `experiments.db`, `lock.db`, `owner.pid`) and `encryption.keys`. It also contains the cache of type schemas and, in `control/`, the uploads, builds and data of deployments.",
   }),
   encryption_keys: setting("THREADMILL_ENCRYPTION_KEYS", list, {
     visibility: "public",

@@ -46,7 +46,7 @@ function columnsOf(file: InputFile, names: string[]): Column[] {
   if (!columns.some(({ field }) => field === "inputs"))
     throw file.error(
       "line 1",
-      'there is no column for inputs: add a column "input", or one column per key, such as "inputs.question".',
+      'no column contains inputs: add a column "input", or one column per key, such as "inputs.question".',
     );
   return columns;
 }
@@ -88,8 +88,8 @@ class CellError extends Error {}
 
 const KNOWN_COLUMNS =
   "Valid columns: row_id, input or inputs.*, expected or expected_outputs.*, output or actual_outputs.*, score.* (numbers), " +
-  "value.* (labels), comment.*, latency (seconds), start_time, end_time, run_name, error, metadata.*; and with JSON in " +
-  "their cells: inputs, expected_outputs, actual_outputs, metadata, evaluation_scores.";
+  "value.* (labels), comment.*, latency (seconds), start_time, end_time, run_name, error, metadata.*; with JSON " +
+  "cells: inputs, expected_outputs, actual_outputs, metadata, evaluation_scores.";
 
 /** Fields whose value is the text of the cell. */
 const TEXT_FIELDS = ["row_id", "start_time", "end_time", "run_name", "error"];
@@ -139,7 +139,7 @@ function addScore({ scores }: Draft, key: string, part: JsonObject): void {
   scores.set(key, { key, ...scores.get(key), ...part });
 }
 
-/** Parses a cell that is a JSON list or object. Everything else stays text, numbers too: an ID such as 007 must not change. */
+/** Parses a cell that is a JSON list or object. Everything else stays text, including numbers: an ID such as 007 must not change. */
 function contentOf(cell: string): unknown {
   if (!/^\s*[[{]/.test(cell)) return cell;
   return jsonOrUndefined(cell) ?? cell;
@@ -162,7 +162,9 @@ function numberOf(cell: string): number {
   if (text === "true" || text === "false") return Number(text === "true");
   const number = text === "" ? Number.NaN : Number(text);
   if (Number.isFinite(number)) return number;
-  throw new CellError(`must be a number, not ${shortened(cell)}. Use a column "value.…" for labels.`);
+  throw new CellError(
+    `must be a number, not ${shortened(cell)}. For labels, use a column whose name starts with "value.".`,
+  );
 }
 
 const shortened = (cell: string): string => JSON.stringify(cell.length > 40 ? `${cell.slice(0, 40)}…` : cell);

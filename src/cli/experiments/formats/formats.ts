@@ -29,7 +29,7 @@ export async function detectFormat(file: InputFile): Promise<Format> {
   if (object && !("results" in object)) return detectLine(object);
   if (/^[[{]/.test(start)) return detectDocument(file);
   if (line.includes(",")) return "csv";
-  throw file.error("", "cannot detect the format. Set it with --format.");
+  throw file.error("", "the format cannot be detected. Set it with --format.");
 }
 
 function detectLine(object: object | undefined): Format {

@@ -12,12 +12,12 @@ export interface PathValue {
 }
 
 /**
- * Decides about a value: `enter` visits the values in a list or an object, `take` yields the value, `skip` ignores it, and `stop` ends
- * the walk. `first` is the first character of the value.
+ * Decides how a value is handled: `enter` visits the values in a list or an object, `take` yields the value, `skip` ignores it, and `stop`
+ * ends the walk. `first` is the first character of the value.
  */
 export type Visit = (path: string[], first: string) => "enter" | "take" | "skip" | "stop";
 
-/** Walks a JSON file of any size in one pass, with one taken value in memory at a time. */
+/** Walks a JSON file of any size in one pass. Holds at most one yielded value in memory. */
 export async function* valuesOf(file: InputFile, visit: Visit): AsyncGenerator<PathValue> {
   const walk = new JsonWalk(file, visit);
   for await (const chunk of file.chunks()) {
@@ -34,7 +34,7 @@ interface Frame {
   index: number;
 }
 
-type Expected = "a value" | "a value or ]" | "a key" | "a key or }" | ":" | ", or ]" | ", or }" | "nothing more";
+type Expected = "a value" | "a value or ]" | "a key" | "a key or }" | ":" | ", or ]" | ", or }" | "the end of the file";
 
 class JsonWalk {
   isStopped = false;
@@ -73,7 +73,8 @@ class JsonWalk {
   }
 
   end(): void {
-    if (this.#expected !== "nothing more") throw this.#file.error("", "is not valid JSON: the file is incomplete.");
+    if (this.#expected !== "the end of the file")
+      throw this.#file.error("", "is not valid JSON: the file is incomplete.");
   }
 
   /** Handles a character between values. Returns the next position: the same one when a value or a key begins there. */
@@ -133,7 +134,7 @@ class JsonWalk {
   #afterValue(): void {
     const frame = this.#frames.at(-1);
     if (frame) frame.index++;
-    this.#expected = !frame ? "nothing more" : frame.isList ? ", or ]" : ", or }";
+    this.#expected = !frame ? "the end of the file" : frame.isList ? ", or ]" : ", or }";
   }
 
   #parse(text: string): unknown {

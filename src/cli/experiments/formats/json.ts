@@ -25,7 +25,7 @@ function readUpload(file: InputFile): Results {
   let hasResults = false;
   const visit: Visit = (path, first) => {
     const isResults = path.length === 1 && path[0] === "results";
-    if (isResults && (hasResults || first !== "[")) throw file.error("", 'must have exactly one list "results".');
+    if (isResults && (hasResults || first !== "[")) throw file.error("", 'must contain exactly one list "results".');
     hasResults ||= isResults;
     return path.length === 0 || isResults ? "enter" : "take";
   };

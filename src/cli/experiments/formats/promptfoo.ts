@@ -107,12 +107,14 @@ function selectVariant(file: InputFile, variants: Variant[], { provider, prompt 
   if (found.length === 1) return found[0] as Variant;
   const listed = found.length === 0 ? variants : found;
   const problem =
-    found.length === 0 ? "has no results for this provider and prompt" : `has ${found.length} experiments`;
+    found.length === 0
+      ? "contains no results that match --provider and --prompt"
+      : `contains ${found.length} experiments`;
   const lines = listed.map(
     (variant) => `  --provider ${quote(variant.provider)} --prompt ${quote(truncate(variant.prompt, 80))}`,
   );
   throw new CommandError(
-    `${file.name} ${problem}. Select one with --provider and --prompt (the prompt's label, or the start of the prompt's text):\n${lines.join("\n")}`,
+    `${file.name} ${problem}. Select one with --provider and --prompt (the label or the beginning of the prompt text):\n${lines.join("\n")}`,
   );
 }
 
@@ -164,7 +166,7 @@ function errorOf({ failureReason, error }: JsonObject, response: JsonObject): st
   const hasFailed = failureReason === undefined ? response.output === undefined : failureReason === ERROR;
   const reason = (hasFailed ? error : undefined) ?? response.error;
   if (reason !== undefined && reason !== null) return typeof reason === "string" ? reason : JSON.stringify(reason);
-  return failureReason === ERROR ? "The provider failed." : undefined;
+  return failureReason === ERROR ? "The provider returned an error without a message." : undefined;
 }
 
 function answerOf(testCase: JsonObject): unknown {

@@ -1,0 +1,153 @@
+import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { credentialsOf } from "../access/http/auth.ts";
+import type { Access } from "../access/index.ts";
+import type { AppHost, AppRoutes } from "../agent-server/index.ts";
+import type { Caller } from "../platform/contract/caller.ts";
+import { ApiError } from "../platform/errors.ts";
+import { pathBelow, requestOrigin } from "../platform/http/base-url.ts";
+import type { App, Env } from "../platform/http/route.ts";
+import type { Log } from "../platform/lib/log.ts";
+import { errorResponse } from "./error-response.ts";
+import { fetchAsUser, urlBelow } from "./fetch-as-user.ts";
+import { routeOf } from "./metrics.ts";
+
+export interface CustomRoutesOptions {
+  host: AppHost;
+  /** `http.enable_custom_route_auth`: requests to the app need a key. */
+  requires_auth: boolean;
+  /** `http.middleware_order` is `auth_first`: requests to routes of the service need a key before a middleware of the app gets them. */
+  is_auth_first: boolean;
+}
+
+/** Health checks, the calls of the control plane and the web app stay as they are, whatever the app declares. */
+const RESERVED = /^\/(ok|internal|app)(\/|$)/;
+
+interface Service {
+  root: App;
+  prefix: string;
+  access: Pick<Access, "admit">;
+  authenticate: MiddlewareHandler<Env>;
+  limitBody: MiddlewareHandler<Env>;
+  log: Log;
+}
+
+type Match = (method: string, path: string) => "route" | "middleware" | undefined;
+
+/**
+ * The routes of the project's HTTP app, before the routes of the service. An app of Hono gets the requests that match a route or a
+ * middleware that it declares; another app gets those that no route of the service matches.
+ */
+export class CustomRoutes {
+  readonly #options: CustomRoutesOptions;
+  readonly #service: Service;
+  readonly #fetchAs: ReturnType<typeof fetchAsUser>;
+  #matcher: { routes: AppRoutes; match: Match } | undefined;
+
+  constructor(options: CustomRoutesOptions, { root, prefix, ...service }: Service) {
+    this.#options = options;
+    this.#service = { root, prefix, ...service };
+    this.#fetchAs = fetchAsUser(Promise.resolve(root), prefix, "app");
+  }
+
+  /** Precedes the authentication of requests for the routes of the service. */
+  readonly handle: MiddlewareHandler<Env> = async (context, next) => {
+    const { requires_auth, is_auth_first } = this.#options;
+    const { origin } = context.env ?? {};
+    const { authenticate, access } = this.#service;
+    const match = origin === "app" ? undefined : await this.#matchOf(context);
+    // A webhook must not reach the routes of the service. It has no caller.
+    if (origin === "webhook") {
+      if (match === "route") return this.#answer(context);
+      throw new ApiError("route_not_found", { method: context.req.method, path: context.req.path });
+    }
+    if (!match) return next();
+    if (match === "route" ? !requires_auth : !is_auth_first) return this.#answer(context);
+    let response: Response | undefined;
+    await authenticate(context, async () => {
+      // The path may be one that is public in the service.
+      const hasCaller = context.get("caller") !== undefined;
+      if (match === "route" && !hasCaller) context.set("caller", await admit(access, context.req.raw));
+      response = await this.#answer(context);
+    });
+    return response;
+  };
+
+  /** Whether a route or only a middleware of the app matches a request. */
+  async #matchOf(context: Context<Env>): Promise<ReturnType<Match>> {
+    const path = pathBelow(this.#service.prefix, context.req.path);
+    if (path === undefined || RESERVED.test(path)) return undefined;
+    // Routes of the service work without the app.
+    const routes = await this.#options.host.routes.catch(() => null);
+    if (!routes) return routeOf(context) === undefined ? "route" : undefined;
+    if (this.#matcher?.routes !== routes) this.#matcher = { routes, match: matcherOf(routes) };
+    return this.#matcher.match(context.req.method, path || "/");
+  }
+
+  async #answer(context: Context<Env>): Promise<Response | undefined> {
+    const refused = await this.#service.limitBody(context, async () => {
+      context.res = await this.#fetch(context);
+    });
+    return refused || undefined;
+  }
+
+  #fetch(context: Context<Env>): Promise<Response> {
+    const { raw } = context.req;
+    const { caller: internal_caller, origin } = context.env ?? {};
+    const { root, prefix, access, log } = this.#service;
+    const url = new URL(requestOrigin(context.req));
+    const { pathname, search } = new URL(raw.url);
+    url.pathname = pathBelow(prefix, pathname) ?? pathname;
+    url.search = search;
+    const callerOf = async (request: Request) => {
+      const known = internal_caller ?? (context.get("caller") as Caller | undefined);
+      if (known) return known;
+      // A request without a caller, such as a webhook, may use a key that the app has.
+      return admit(access, ["x-api-key", "authorization"].some((name) => request.headers.has(name)) ? request : raw);
+    };
+    return this.#options.host.fetch(raw, url, {
+      fetch: async (request) => {
+        try {
+          return await this.#fetchAs(await callerOf(request), request);
+        } catch (error) {
+          return errorResponse(error, context, log);
+        }
+      },
+      next: async (request) => {
+        if (origin === "webhook")
+          return errorResponse(
+            new ApiError("route_not_found", { method: raw.method, path: context.req.path }),
+            context,
+            log,
+          );
+        return root.fetch(new Request(urlBelow(prefix, request.url), request), {
+          caller: internal_caller,
+          origin: "app",
+        });
+      },
+    });
+  }
+}
+
+const admit = async (access: Service["access"], { headers }: Request): Promise<Caller> =>
+  (await access.admit(credentialsOf((name) => headers.get(name) ?? undefined))).caller;
+
+/** Matches as Hono does in the app, or more: the app passes a request that it has no route for back to the service. */
+function matcherOf(routes: NonNullable<AppRoutes>): Match {
+  const hono = new Hono();
+  const handlers = { route: () => new Response(), middleware: () => new Response() };
+  for (const { method, path, is_middleware } of routes)
+    hono.on(method, withoutExpressions(path), is_middleware ? handlers.middleware : handlers.route);
+  return (method, path) => {
+    const [found] = hono.router.match(method === "HEAD" ? "GET" : method, path);
+    if (found.some(([[handler]]) => handler === handlers.route)) return "route";
+    return found.length > 0 ? "middleware" : undefined;
+  };
+}
+
+/** Expressions of the app, such as `:id{[0-9]+}`, could block this thread. One that may match a slash becomes `*`. */
+function withoutExpressions(path: string): string {
+  const parameters = path.replaceAll(/\{((?:[^{}]|\{[\d,]+\})*)\}/g, (whole, expression: string) =>
+    /[./^-]|\\[A-Z]/.test(expression.replaceAll(/\w-\w/g, "")) ? whole : "",
+  );
+  return parameters.replace(/[^/]*\{.*$/, "*");
+}

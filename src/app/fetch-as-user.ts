@@ -1,0 +1,27 @@
+import { type Caller, mayUse, type Scope } from "../platform/contract/caller.ts";
+import type { App, Env } from "../platform/http/route.ts";
+
+/** Headers that are not forwarded: the caller is known, and the code of a project has no origin. */
+const DROPPED_HEADERS = ["authorization", "host", "origin", "x-api-key", "x-tenant-id", "x-auth-scheme"];
+
+/**
+ * Sends requests of the project's code to this server as a user. Only the scope `agents` is kept: the author of a graph or an HTTP app must
+ * not access keys and deployments through an administrator who uses it.
+ */
+export const fetchAsUser =
+  (served: Promise<App>, prefix: string, origin?: Env["Bindings"]["origin"]) =>
+  async (owner: Pick<Caller, "tenant_id" | "user_id" | "user"> & { scopes: readonly string[] }, request: Request) => {
+    const scopes: Scope[] = mayUse({ scopes: owner.scopes as Scope[] }, "agents") ? ["agents"] : [];
+    const sent = new Request(urlBelow(prefix, request.url), request);
+    for (const name of DROPPED_HEADERS) sent.headers.delete(name);
+    const { tenant_id, user_id, user } = owner;
+    const caller = { tenant_id, user_id, scopes, user };
+    return (await served).fetch(sent, { caller, origin });
+  };
+
+/** The URL with the prefix of all routes. */
+export function urlBelow(prefix: string, text: string): URL {
+  const url = new URL(text);
+  url.pathname = prefix + url.pathname;
+  return url;
+}

@@ -1,0 +1,67 @@
+import { resolve } from "node:path";
+import { ConfigError } from "../platform/errors.ts";
+import { headerSelection, type SelectHeaders } from "../platform/lib/header-selection.ts";
+import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
+
+/** The field, under which its load failure is reported with those of the graphs. */
+export const HTTP_APP = "http.app";
+
+const HEADER_FIELDS: Readonly<Record<string, "includes" | "excludes">> = {
+  includes: "includes",
+  include: "includes",
+  excludes: "excludes",
+  exclude: "excludes",
+};
+
+/**
+ * Reads a field of `http` that selects request headers. Undefined if it selects none.
+ *
+ * @throws ConfigError
+ */
+export function readHeaders(
+  http: JsonObject,
+  name: "configurable_headers" | "logging_headers",
+  file: string,
+): SelectHeaders | undefined {
+  const field = http[name] ?? {};
+  const wrong = (path: string, remedy: string) => new ConfigError(`${file}: http.${name}${path} ${remedy}.`);
+  if (!isObject(field)) throw wrong("", 'must be an object such as {"includes": ["x-user-*"], "excludes": []}');
+  const patterns = { includes: [] as string[], excludes: [] as string[] };
+  for (const [key, value] of Object.entries(field)) {
+    const list = Object.hasOwn(HEADER_FIELDS, key) ? HEADER_FIELDS[key] : undefined;
+    if (!list) throw wrong(`.${key}`, "is unknown: use includes and excludes");
+    const isList =
+      Array.isArray(value) && value.every((text) => typeof text === "string" && /^[\w!#$%&'*+.^`|~-]+$/.test(text));
+    if (value !== null && !isList)
+      throw wrong(`.${key}`, "must be a list of header names, in which * matches any text");
+    patterns[list].push(...((value ?? []) as string[]));
+  }
+  return patterns.includes.length === 0 ? undefined : headerSelection(patterns.includes, patterns.excludes);
+}
+
+/**
+ * Reads the HTTP app of the project. Undefined if it has none.
+ *
+ * @param http `http` of langgraph.json
+ * @throws ConfigError
+ */
+export function readHttpApp(http: JsonObject, project_dir: string, config_file: string) {
+  const wrong = (name: string, remedy: string) =>
+    new ConfigError(`${config_file}: http.${name} ${remedy}, but is ${JSON.stringify(http[name])}.`);
+  const { app, middleware_order = "middleware_first", enable_custom_route_auth: requires_auth = false } = http;
+  if (middleware_order !== "middleware_first" && middleware_order !== "auth_first")
+    throw wrong("middleware_order", 'must be "middleware_first" or "auth_first"');
+  if (typeof requires_auth !== "boolean") throw wrong("enable_custom_route_auth", "must be true or false");
+  if (app === undefined || app === null || app === "") return undefined;
+  const [, file, export_name] = (typeof app === "string" && /^(.+\.[cm]?[jt]sx?):([\w$]+)$/.exec(app)) || [];
+  if (file === undefined || export_name === undefined)
+    throw wrong(
+      "app",
+      'must be "./file.ts:exportName": a Hono app, an object with fetch, or a function (request) => Response in JavaScript or TypeScript',
+    );
+  return {
+    app: { file: resolve(project_dir, file), export_name },
+    is_auth_first: middleware_order === "auth_first",
+    requires_auth,
+  };
+}

@@ -1,0 +1,84 @@
+import { ConfigError } from "../../platform/errors.ts";
+import { enabled, oneOf, type Read, setting, text } from "./setting.ts";
+
+/** The fraction of runs that are traced. */
+const fraction: Read<number> = (value, name) => {
+  if (value === "on" || value === "off") return value === "on" ? 1 : 0;
+  const number = Number(value);
+  if (value.trim() !== "" && number >= 0 && number <= 1) return number;
+  throw new ConfigError(`${name} must be on, off, or a fraction of the runs from 0.0 to 1.0, but is "${value}".`);
+};
+
+/** The traces of agents' runs, and their export. The names that begin with OTEL are those of OpenTelemetry. */
+export const tracingSettings = {
+  tracing_rate: setting("THREADMILL_TRACING", fraction, {
+    visibility: "public",
+    default: "on",
+    meaning:
+      "Whether agent runs are stored as [traces](tracing.md#runs-of-agents): `on`, `off`, or a fraction of the runs such as `0.1`. Runs that set `langsmith_tracer` are traced unless the value is `off`.",
+  }),
+  tracing_project: setting("THREADMILL_TRACING_PROJECT", text, {
+    shown_default: "the name of the graph",
+    meaning: "Project for the traces of runs that do not specify one.",
+  }),
+  trace_stateless: setting("THREADMILL_TRACE_STATELESS", enabled, {
+    default: "0",
+    shown_default: "off",
+    meaning:
+      "Whether to also trace stateless runs whose thread is deleted when the run ends. By default, they are traced only if they set `langsmith_tracer`.",
+  }),
+  otlp_endpoint: setting("OTEL_EXPORTER_OTLP_ENDPOINT", text, {
+    meaning:
+      "URL of an OpenTelemetry backend that receives the traces, [without their inputs and outputs](tracing.md#export). Traces are sent to the path `/v1/traces` under this URL.",
+  }),
+  otlp_traces_endpoint: setting("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", text, {
+    meaning: "URL that receives traces; no path is appended. Takes precedence over `OTEL_EXPORTER_OTLP_ENDPOINT`.",
+  }),
+  otlp_headers: setting(["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"], readHeaders, {
+    secret: true,
+    meaning: "HTTP headers of export requests, such as `authorization=Bearer%20key,x-team=blue`.",
+  }),
+  otlp_protocol: setting(["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"], text, {
+    default: "http/protobuf",
+    meaning: "Export protocol: `http/protobuf` or `http/json`. With any other protocol, nothing is exported.",
+  }),
+  otlp_service_name: setting("OTEL_SERVICE_NAME", text, {
+    default: "threadmill",
+    meaning: "`service.name` of the exported traces.",
+  }),
+  otlp_export: setting("THREADMILL_OTLP_EXPORT", oneOf(["agents", "all"]), {
+    default: "agents",
+    meaning:
+      "Which traces to export: `agents` for traces of agent runs only, or `all` to include traces that clients send.",
+  }),
+  otlp_payloads: setting(
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+    (value) => value.toLowerCase() === "true",
+    {
+      default: "false",
+      meaning: "Whether to also export inputs and outputs: `true` or `false`.",
+    },
+  ),
+};
+
+/** `name=value` pairs separated by commas; values are percent-encoded. */
+function readHeaders(value: string, name: string): Record<string, string> {
+  const pairs = value.split(",").filter((pair) => pair.trim() !== "");
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [, key = "", encoded = ""] = /^\s*([^=\s]+)\s*=(.*)$/.exec(pair) ?? [];
+      const text = key === "" ? undefined : decoded(encoded.trim());
+      if (text === undefined)
+        throw new ConfigError(`${name} must have the form name=value,name=value with percent-encoded values.`);
+      return [key, text];
+    }),
+  );
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
