@@ -7,7 +7,7 @@ import { followTheme } from "./frame/theme.ts";
 import { createAppRouter } from "./router.tsx";
 import "./theme.css";
 import { QueryClient } from "@tanstack/react-query";
-import { RequestError } from "./api/request.ts";
+import { IS_PUBLIC_PAGE, RequestError } from "./api/request.ts";
 import { Toasts } from "./ui/overlay/toast.tsx";
 
 followTheme();
@@ -28,9 +28,13 @@ void router.load();
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <QueryClientProvider client={client}>
-      <SignInGate>
+      {IS_PUBLIC_PAGE ? (
         <RouterProvider router={router} />
-      </SignInGate>
+      ) : (
+        <SignInGate>
+          <RouterProvider router={router} />
+        </SignInGate>
+      )}
       <Toasts />
     </QueryClientProvider>
   </StrictMode>,

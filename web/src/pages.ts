@@ -3,8 +3,22 @@ import { agents } from "./pages/agents/page.ts";
 import { connections } from "./pages/connections/page.ts";
 import { deployments } from "./pages/deployments/page.ts";
 import { experiments } from "./pages/experiments/page.ts";
+import { prompts } from "./pages/prompts/page.ts";
+import { queues } from "./pages/queues/page.ts";
 import { runs } from "./pages/runs/page.ts";
 import { settings } from "./pages/settings/page.ts";
 import { threads } from "./pages/threads/page.ts";
+import { traces } from "./pages/traces/page.ts";
 
-export const pages: readonly Page[] = [agents, threads, runs, experiments, deployments, connections, settings];
+export const pages: readonly Page[] = [
+  agents,
+  threads,
+  runs,
+  traces,
+  experiments,
+  queues,
+  prompts,
+  deployments,
+  connections,
+  settings,
+];

@@ -33,7 +33,7 @@ function NoSuchPage() {
           </Button>
         }
       >
-        The resource may have been deleted, or the URL is incomplete.
+        The resource may have been deleted, or the URL may be incomplete.
       </EmptyState>
     </Page>
   );

@@ -3,6 +3,9 @@ import { credentials, refuse } from "./credentials.ts";
 /** Path of the web app with a trailing slash, including a mount prefix. The server writes the path into this `meta` element. */
 export const APP_PATH = document.querySelector<HTMLMetaElement>("meta[name=threadmill-path]")?.content ?? "/app/";
 
+/** Whether this is a page that anyone with its link may read: it needs no key, and no other page is reachable from it. */
+export const IS_PUBLIC_PAGE = location.pathname.startsWith(`${APP_PATH}public/`);
+
 /** Path of the API without a trailing slash. Empty if the API is at the root of the host. */
 export const API_PATH = APP_PATH.replace(/\/app\/$/, "");
 

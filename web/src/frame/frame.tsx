@@ -1,5 +1,6 @@
 import { Outlet } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useState } from "react";
+import { IS_PUBLIC_PAGE } from "../api/request.ts";
 import { PaletteOpener } from "./header.tsx";
 import { KeyList } from "./key-list.tsx";
 import { useKeyboard, useKeys } from "./keys.ts";
@@ -8,31 +9,41 @@ import { SideBar } from "./side-bar.tsx";
 const loadPalette = () => import("./palette.tsx");
 const Palette = lazy(loadPalette);
 
-/** Layout around all pages, with the side bar, the command palette and the keyboard shortcuts. */
+/** Layout around all pages, with the side bar, the command palette and the keyboard shortcuts. Public pages have shortcuts only. */
 export function Frame() {
   const [open, setOpen] = useState<"palette" | "keys">();
   const close = () => setOpen(undefined);
   useKeyboard();
+  useKeys({ "?": { does: "Show keyboard shortcuts", run: () => setOpen("keys") } });
+  return (
+    <>
+      {IS_PUBLIC_PAGE ? (
+        <Outlet />
+      ) : (
+        <AppFrame isSearching={open === "palette"} onSearch={() => setOpen("palette")} onClose={close} />
+      )}
+      <KeyList open={open === "keys"} onClose={close} />
+    </>
+  );
+}
+
+function AppFrame({ isSearching, onSearch, onClose }: { isSearching: boolean; onSearch(): void; onClose(): void }) {
   // Loads the palette after the page, so that opening the palette is immediate and no keystroke is lost.
   useEffect(() => void loadPalette(), []);
-  useKeys({
-    "mod+k": { does: "Search pages, agents, threads and experiments", run: () => setOpen("palette") },
-    "?": { does: "Show keyboard shortcuts", run: () => setOpen("keys") },
-  });
+  useKeys({ "mod+k": { does: "Search pages, agents, threads, traces and experiments", run: onSearch } });
   return (
-    <PaletteOpener value={() => setOpen("palette")}>
+    <PaletteOpener value={onSearch}>
       <div className="flex h-full max-sm:flex-col">
         <SideBar />
         <div className="min-h-0 min-w-0 flex-1">
           <Outlet />
         </div>
       </div>
-      {open === "palette" && (
+      {isSearching && (
         <Suspense>
-          <Palette onClose={close} />
+          <Palette onClose={onClose} />
         </Suspense>
       )}
-      <KeyList open={open === "keys"} onClose={close} />
     </PaletteOpener>
   );
 }

@@ -5,7 +5,8 @@ import { Button } from "../ui/button.tsx";
 import { classes } from "../ui/layout.tsx";
 import { MOD } from "./key-list.tsx";
 
-export const PaletteOpener = createContext<() => void>(() => undefined);
+/** Opens the palette. Undefined on public pages, which have none. */
+export const PaletteOpener = createContext<(() => void) | undefined>(undefined);
 
 export interface Crumb {
   label: string;
@@ -52,11 +53,13 @@ export function Page({ title, crumbs = [], beside, actions, fill, children }: Pa
         </div>
         <div className="flex items-center gap-2 max-sm:ml-auto">
           {actions}
-          <Button look="quiet" aria-keyshortcuts="Meta+K Control+K" onClick={openPalette}>
-            <Search size={15} aria-hidden />
-            <span className="sr-only">Search</span>
-            <kbd className="max-sm:hidden">{MOD === "⌘" ? "⌘K" : "Ctrl K"}</kbd>
-          </Button>
+          {openPalette && (
+            <Button look="quiet" aria-keyshortcuts="Meta+K Control+K" onClick={openPalette}>
+              <Search size={15} aria-hidden />
+              <span className="sr-only">Search</span>
+              <kbd className="max-sm:hidden">{MOD === "⌘" ? "⌘K" : "Ctrl K"}</kbd>
+            </Button>
+          )}
         </div>
       </header>
       <main className={classes("min-h-0 flex-1", fill ? "flex flex-col" : "overflow-y-auto px-6 py-5 max-sm:px-4")}>

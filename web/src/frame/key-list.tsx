@@ -27,6 +27,9 @@ export function KeyList({ open, onClose }: { open: boolean; onClose(): void }) {
 
 export const KeyCap = ({ name }: { name: string }) => (
   <kbd className="inline-block min-w-6 rounded border border-line-strong border-b-2 bg-sunken px-1.5 text-center text-table">
-    {name.replace("mod+k", `${MOD} K`).replace("mod+", `${MOD} `)}
+    {name
+      .replace(/mod\+(.)/, (_, first: string) => `${MOD} ${first.toUpperCase()}`)
+      .replace("ArrowLeft", "←")
+      .replace("ArrowRight", "→")}
   </kbd>
 );

@@ -27,7 +27,12 @@ export const activeKeys = (): Keys => Object.assign({}, ...active.map((entry) =>
 /** Whether the user is typing or using a list or menu. Shortcuts are then disabled. */
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof Element &&
-  target.closest("input, textarea, select, [contenteditable], [role=menu], [role=listbox]") !== null;
+  target.closest(`input:not(${OPTIONS}), textarea, select, [contenteditable], [role=menu], [role=listbox]`) !== null;
+
+/** They handle only arrows and Space. */
+const OPTIONS = "[type=radio], [type=checkbox]";
+const isChoosing = (key: string, target: EventTarget | null): boolean =>
+  (key === " " || key.startsWith("Arrow")) && target instanceof Element && target.matches(OPTIONS);
 
 /** Whether the element handles Enter and Space itself. */
 const isPressed = (target: EventTarget | null): boolean =>
@@ -38,7 +43,7 @@ export function useKeyboard(): void {
     const listener = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.isComposing || event.altKey) return;
       const mod = event.metaKey || event.ctrlKey;
-      if (!mod && isWriting(event.target)) return;
+      if (!mod && (isWriting(event.target) || isChoosing(event.key, event.target))) return;
       if ((event.key === "Enter" || event.key === " ") && isPressed(event.target)) return;
       const key = activeKeys()[mod ? `mod+${event.key.toLowerCase()}` : event.key];
       if (!key) return;

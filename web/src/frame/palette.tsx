@@ -57,12 +57,12 @@ export default function Palette({ onClose }: { onClose(): void }) {
             <Command.Input
               value={text}
               onValueChange={setText}
-              placeholder="Search pages, agents, threads, experiments …"
+              placeholder="Search pages, agents, threads, traces, experiments…"
               className="h-11 w-full border-line border-b bg-transparent px-4 text-body outline-none"
             />
             <Command.List className="max-h-[50vh] overflow-y-auto p-1.5">
               <Command.Empty className="px-2.5 py-6 text-center text-text-2">
-                {found.some((source) => source.isFetching) ? "Searching …" : "No results"}
+                {found.some((source) => source.isFetching) ? "Searching…" : "No results"}
               </Command.Empty>
               {groups.map(({ heading, destinations }) => (
                 <Group key={heading} heading={heading} destinations={destinations} onGo={go} />

@@ -13,7 +13,7 @@ export function SideBar() {
   return (
     <nav
       aria-label="Pages"
-      className="flex w-44 shrink-0 flex-col gap-0.5 border-line border-r bg-sunken p-2 max-sm:order-last max-sm:w-full max-sm:flex-row max-sm:justify-around max-sm:overflow-x-auto max-sm:border-t max-sm:border-r-0 max-sm:p-1 max-sm:pb-[max(4px,env(safe-area-inset-bottom))]"
+      className="flex w-44 shrink-0 flex-col gap-0.5 border-line border-r bg-sunken p-2 max-sm:order-last max-sm:w-full max-sm:flex-row max-sm:justify-around max-sm:gap-0 max-sm:overflow-x-auto max-sm:border-t max-sm:border-r-0 max-sm:p-1 max-sm:pb-[max(4px,env(safe-area-inset-bottom))]"
     >
       <Link
         to="/"
@@ -30,7 +30,7 @@ export function SideBar() {
           title={label}
           className={classes(
             "flex h-8 items-center gap-2.5 rounded-md px-2 font-medium text-table",
-            "max-sm:h-12 max-sm:min-w-11 max-sm:flex-col max-sm:justify-center max-sm:gap-0.5 max-sm:px-1",
+            "max-sm:h-12 max-sm:min-w-8 max-sm:shrink-0 max-sm:flex-col max-sm:justify-center max-sm:gap-0.5 max-sm:px-1",
           )}
           activeProps={{ className: "bg-selected text-accent-text" }}
           inactiveProps={{ className: "text-text-2 hover:bg-hover hover:text-text" }}
@@ -38,7 +38,7 @@ export function SideBar() {
           {({ isActive }) => (
             <>
               <Icon className="size-4 max-sm:size-5" aria-hidden />
-              {/* Seven labels do not fit on a phone, so only the current page's label is shown there. */}
+              {/* Ten labels do not fit on a phone, so only the current page's label is shown there. */}
               <span className={classes(!isActive && "max-sm:sr-only")}>{label}</span>
             </>
           )}

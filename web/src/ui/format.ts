@@ -82,6 +82,15 @@ export function bytes(value: Maybe): string {
   return `${number(value / 1_000 ** power)} ${BYTE_UNITS[power]}`;
 }
 
+/** Formats a cost in USD: `$0.00012`, `$0.258`, `$1.25`, `<$0.0001`. */
+export function cost(usd: Maybe): string {
+  if (isMissing(usd)) return DASH;
+  if (usd > 0 && usd < 1e-4) return "<$0.0001";
+  return `$${usd >= 1 ? MONEY.format(usd) : usd >= 0.01 ? number(usd) : rough(usd)}`;
+}
+
+const MONEY = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
 const STEPS: readonly (readonly [limit_s: number, size_s: number, unit: Intl.RelativeTimeFormatUnit])[] = [
   [60, 1, "second"],
   [3_600, 60, "minute"],

@@ -17,7 +17,7 @@ export function EmptyState({
   action?: ReactNode;
 }) {
   return (
-    <div className="mx-auto grid max-w-xl justify-items-center gap-3 px-4 py-12 text-center">
+    <div className="mx-auto grid w-full max-w-xl grid-cols-1 justify-items-center gap-3 px-4 py-12 text-center">
       <h2 className="font-semibold text-body">{title}</h2>
       {children && <div className="text-body text-text-2">{children}</div>}
       {command && (

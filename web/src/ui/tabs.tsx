@@ -31,7 +31,7 @@ export function Tabs<Value extends string>({
           <Radix.Trigger
             key={tab.value}
             value={tab.value}
-            className="-mb-px whitespace-nowrap border-transparent border-b-2 py-2 font-medium text-table text-text-2 hover:text-text data-[state=active]:border-accent-text data-[state=active]:text-text"
+            className="-mb-px whitespace-nowrap border-transparent border-b-2 py-2 font-medium text-table text-text-2 -outline-offset-2 hover:text-text data-[state=active]:border-accent-text data-[state=active]:text-text"
           >
             {tab.label}
           </Radix.Trigger>

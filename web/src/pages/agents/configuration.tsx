@@ -47,7 +47,7 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
       </div>
       <SchemaSection
         title="Context"
-        hint="Passed to the graph in each run."
+        hint="Passed to the graph on each run."
         schema={schemas?.context_schema}
         value={draft.context}
         onChange={(context) => change("context", context)}
@@ -61,7 +61,7 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
       />
       <SchemaSection
         title="Metadata"
-        hint="Custom keys for filtering threads and runs. Removing a key here does not delete it, because saving merges metadata."
+        hint="Custom keys for filtering threads and runs. Keys that you remove here are not deleted, because saving merges metadata."
         schema={null}
         value={draft.metadata}
         onChange={(metadata) => change("metadata", metadata)}

@@ -104,7 +104,7 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
       </p>
       <div className="grid grid-cols-2 gap-3">
         {text("name", "Name", { placeholder: "GitHub" })}
-        {text("provider_id", "ID", { placeholder: "github", hint: "Agents request tokens by this ID." })}
+        {text("provider_id", "ID", { placeholder: "github", hint: "Agents use this ID to request tokens." })}
       </div>
       {method === "mcp" && text("mcp_server_url", "MCP server", { placeholder: "https://mcp.example.com/mcp" })}
       {method === "client" && (

@@ -106,9 +106,7 @@ function Lines({ lines, isCut, isFollowing }: { lines: readonly LogLine[]; isCut
       tabIndex={0}
       className="min-h-0 flex-1 overflow-auto rounded-lg border border-line bg-sunken py-2 font-mono text-table"
     >
-      {isCut && (
-        <p className="px-3 pb-2 text-text-3">Older lines are not shown. Use the filters to find older lines.</p>
-      )}
+      {isCut && <p className="px-3 pb-2 text-text-3">Older lines are not shown. Use the filters to find them.</p>}
       {lines.length === 0 && <p className="px-3 text-text-3">No log lines{isFollowing ? " yet" : ""}</p>}
       {lines.map((line) => (
         <div key={line.id} className="flex gap-3 px-3 [contain-intrinsic-size:auto_18px] [content-visibility:auto]">

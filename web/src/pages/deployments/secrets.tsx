@@ -19,7 +19,7 @@ export function Secrets({ deployment }: { deployment: Deployment }) {
         setDraft(names.length > 0 ? names.map((name) => ({ name, value: "" })) : [{ name: "", value: "" }])
       }
     >
-      {names.length > 0 ? "Replace secrets …" : "Add secrets …"}
+      {names.length > 0 ? "Replace secrets…" : "Add secrets…"}
     </Button>
   );
   if (names.length === 0)

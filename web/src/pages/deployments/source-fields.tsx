@@ -49,7 +49,7 @@ export const sizeOf = (files: readonly SourceFile[]): number => files.reduce((su
 export function projectError({ files, config_path }: SourceDraft): string | undefined {
   const wanted = config_path.replace(/^\.\//, "") || CONFIG;
   if (files.length === 0 || files.some(({ path }) => path === wanted)) return undefined;
-  return `The selected folder has no ${wanted}. Select the project folder, or enter the configuration path below.`;
+  return `The selected folder does not contain ${wanted}. Select the project folder, or enter the configuration path below.`;
 }
 
 export function SourceFields({
@@ -67,7 +67,7 @@ export function SourceFields({
     onChange: ({ target }: { target: { value: string } }) => onChange({ ...draft, [name]: target.value }),
   });
   const configPath = (
-    <Field label="Configuration path" hint={`Optional. Path of ${CONFIG}, relative to the project's root.`}>
+    <Field label="Configuration path" hint={`Optional. Path to ${CONFIG}, relative to the project root.`}>
       {(props) => <Input {...props} {...text("config_path")} placeholder={CONFIG} className="font-mono" />}
     </Field>
   );
@@ -75,7 +75,7 @@ export function SourceFields({
     return (
       <Field
         label="Image"
-        hint="Reference of a prebuilt agent server image. Requires Docker on the server (docs/deploy.md)."
+        hint="Image reference of a prebuilt agent server. Requires Docker on the server (docs/deploy.md)."
       >
         {(props) => (
           <Input
@@ -98,7 +98,7 @@ export function SourceFields({
   return (
     <>
       {isNew && (
-        <Field label="Repository" hint="URL of a Git repository that the server can fetch without a password.">
+        <Field label="Repository" hint="URL of a Git repository that the server can clone without a password.">
           {(props) => (
             <Input
               {...props}

@@ -1,4 +1,4 @@
-import type { KeyConfig } from "../../../../src/experiments/contract/feedback-configs.ts";
+import type { KeyConfig } from "../../../../src/experiments/contract/feedback/feedback-configs.ts";
 import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { KeyStats, Session } from "../../../../src/experiments/contract/sessions.ts";
 import { DASH, delta, duration, number, percent, percentagePoints, seconds } from "../../ui/format.ts";

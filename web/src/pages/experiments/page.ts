@@ -1,16 +1,16 @@
 import { FlaskConical } from "lucide-react";
-import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
 import type { Page } from "../../page.ts";
 import { compareRoute } from "./compare/route.ts";
-import { datasetRoute, datasetsRoute, sessionRoute, unassignedSessionsRoute } from "./routes.ts";
+import { datasetRoute, datasetsRoute, sessionRoute } from "./routes.ts";
 
 const PALETTE_LIMIT = 6;
 
 export const experiments: Page = {
   nav: { label: "Experiments", to: "/experiments", icon: FlaskConical, scope: "experiments" },
-  routes: [datasetsRoute, datasetRoute, unassignedSessionsRoute, sessionRoute, compareRoute],
+  routes: [datasetsRoute, datasetRoute, sessionRoute, compareRoute],
   palette: [
     {
       group: "Datasets",
@@ -23,9 +23,12 @@ export const experiments: Page = {
     {
       group: "Experiments",
       find: async (text, signal) => {
-        const query = { name_contains: text || undefined, limit: PALETTE_LIMIT };
+        const query = { name_contains: text || undefined, limit: 10 * PALETTE_LIMIT };
         const found = await api.get<Session[]>("/api/v1/sessions", { query, signal });
-        return found.map(({ id, name }) => ({ label: name, hint: "Experiment", to: `/experiments/sessions/${id}` }));
+        return found
+          .filter(({ reference_dataset_id }) => reference_dataset_id !== null)
+          .slice(0, PALETTE_LIMIT)
+          .map(({ id, name }) => ({ label: name, hint: "Experiment", to: `/experiments/sessions/${id}` }));
       },
     },
   ],

@@ -1,9 +1,9 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { ExampleWithRuns } from "../../../../src/experiments/contract/comparison.ts";
-import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
-import type { Example } from "../../../../src/experiments/contract/examples.ts";
-import type { Feedback } from "../../../../src/experiments/contract/feedback.ts";
-import type { KeyConfig } from "../../../../src/experiments/contract/feedback-configs.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets/datasets.ts";
+import type { Example } from "../../../../src/experiments/contract/datasets/examples.ts";
+import type { Feedback } from "../../../../src/experiments/contract/feedback/feedback.ts";
+import type { KeyConfig } from "../../../../src/experiments/contract/feedback/feedback-configs.ts";
 import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
@@ -50,18 +50,6 @@ export const sessionsQuery = (dataset_id: string) =>
         query: { reference_dataset: dataset_id, include_stats: true, limit: MAX_SESSIONS },
         signal,
       }),
-  });
-
-/** Experiments without a dataset, newest first. */
-export const unassignedSessionsQuery = (name_contains: string | undefined) =>
-  infiniteQueryOptions({
-    queryKey: [...EXPERIMENTS, "unassigned", name_contains],
-    queryFn: ({ pageParam, signal }) =>
-      api.get<Session[]>("/api/v1/sessions", {
-        query: { reference_free: true, name_contains, limit: PAGE, offset: pageParam },
-        signal,
-      }),
-    ...paged,
   });
 
 export const sessionQuery = (id: string) =>

@@ -33,13 +33,6 @@ export const datasetRoute = createRoute({
   component: lazyRouteComponent(() => import("./datasets/dataset-page.tsx"), "DatasetPage"),
 });
 
-export const unassignedSessionsRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  path: "/experiments/sessions",
-  validateSearch: (search): { q?: string } => ({ q: textOf(search.q) }),
-  component: lazyRouteComponent(() => import("./sessions/unassigned-sessions-page.tsx"), "UnassignedSessionsPage"),
-});
-
 export interface SessionSearch {
   sort?: string;
   /** ID of the run whose details are open. */

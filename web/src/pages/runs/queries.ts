@@ -18,8 +18,8 @@ export const runsKey = ["runs"] as const;
 const COMPLETE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Returns a partial thread ID in lower case, or undefined for a complete ID, which the server filters by. The page filters loaded runs by a
- * partial ID, because the table shows only the ends of IDs.
+ * Returns a partial thread ID in lower case. Returns undefined for a complete ID, because the server filters by complete IDs. The page
+ * filters the loaded runs by a partial ID, because the table shows only the ends of IDs.
  */
 export const partOfId = (thread: string | undefined): string | undefined =>
   thread === undefined || COMPLETE_ID.test(thread) ? undefined : thread.toLowerCase();

@@ -11,6 +11,7 @@ import { Sheet } from "../../ui/overlay/dialog.tsx";
 import { SplitButton } from "../../ui/overlay/split-button.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import { RunTraceLink } from "../traces/trace-link.tsx";
 import { CANCEL_ACTIONS } from "./cancel-actions.ts";
 import { durationOf, isActive, Note, queueTimeOf, RunState } from "./columns.tsx";
 import { outputQuery, runQuery, runRequestQuery } from "./queries.ts";
@@ -77,6 +78,9 @@ function Detail({ run }: { run: RunOverviewItem }) {
         </Fact>
         <Fact name="Run">
           <FullId id={run.run_id} />
+          <span className="ml-2">
+            <RunTraceLink run_id={run.run_id} state={run.status} label="Open trace" />
+          </span>
         </Fact>
         <Fact name="Thread">
           <FullId id={run.thread_id} />

@@ -62,7 +62,7 @@ export function RunsPage() {
           disabled={list.data !== undefined && !isFiltered(search) && !list.hasNextPage && !runs.some(isActive)}
           onClick={() => setCancelling(true)}
         >
-          {cancellable.length > 0 ? `Cancel ${count(cancellable.length)} …` : "Cancel runs …"}
+          {cancellable.length > 0 ? `Cancel ${count(cancellable.length)}…` : "Cancel runs…"}
         </Button>
       }
     >

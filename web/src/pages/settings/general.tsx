@@ -28,7 +28,7 @@ export function General() {
         hint={
           key
             ? "The API key is stored in this browser."
-            : "No API key exists: anyone who can reach this server has full access."
+            : "No API keys exist: anyone who can reach this server has full access."
         }
       >
         <div className="flex flex-wrap items-center gap-2">

@@ -59,7 +59,7 @@ export function Keys() {
           toast("API key revoked");
         }}
       >
-        The server immediately rejects requests with this key. This cannot be undone.
+        The server will immediately reject requests with this key. This cannot be undone.
       </Confirm>
     </>
   );

@@ -16,7 +16,7 @@ export function Members({ workspace, onClose }: { workspace: Workspace | undefin
       onClose={onClose}
       width={480}
       title={`Members of “${workspace?.name}”`}
-      description="Users of the identity provider who can access this workspace. API keys belong to one workspace and need no membership."
+      description="Users of the identity provider who can access this workspace. Each API key belongs to one workspace and requires no membership."
     >
       {workspace && <MemberList path={`/admin/workspaces/${workspace.tenant_id}/members`} />}
     </Sheet>

@@ -14,7 +14,7 @@ const SCOPE_HINTS: Record<Scope, string> = {
   agents: "Assistants, threads and runs",
   experiments: "Datasets, uploads and feedback",
   tokens: "The user's OAuth tokens",
-  providers: "OAuth providers, including the endpoints that receive all users' tokens",
+  providers: "OAuth providers, including the URLs to which all users' tokens are sent",
   deployments: "Deployments, including building and running their code",
   service: "Act on behalf of other users",
   admin: "All scopes, agent tokens, API keys and workspaces",

@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
-import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets/datasets.ts";
 import { api } from "../../api/request.ts";
 import { EXPERIMENTS } from "../experiments/queries.ts";
 

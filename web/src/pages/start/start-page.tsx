@@ -28,7 +28,7 @@ export function StartPage() {
         {mayMeasure && <Evaluations />}
         {mayRun === false && mayMeasure === false && (
           <p className="text-text-2">
-            Your key has no access to agents or experiments. The side bar lists the pages that you can access.
+            Your key has no access to agents or experiments. The sidebar lists the pages that you can access.
           </p>
         )}
       </div>

@@ -75,7 +75,7 @@ export function Composer({
       {mode === "chat" && (
         <TextArea
           aria-label="Message"
-          placeholder="Write a message … (Enter to send, Shift + Enter for a new line)"
+          placeholder="Write a message… (Enter to send, Shift + Enter for a new line)"
           required
           rows={Math.min(Math.max(text.split("\n").length, 2), 8)}
           value={text}
@@ -113,7 +113,7 @@ export function Composer({
         )}
         {isCollapsed ? (
           <Button key="open" className="ml-auto" disabled={assistant_id === undefined} onClick={() => setOpen(true)}>
-            Run again …
+            Run again…
           </Button>
         ) : (
           <Button

@@ -17,7 +17,7 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
   const isIdle = !active_run && !live;
   const tasks = isIdle && state ? openTasks(state) : NO_TASKS;
   const hasInterrupt = tasks.some(({ interrupts }) => interrupts.length > 0);
-  // The choice to skip is stored by checkpoint, so that it does not apply to the next interrupt.
+  // The choice to skip is stored per checkpoint, so that it does not apply to the next interrupt.
   const interrupted_at = newest.checkpoint?.checkpoint_id;
   const [skipped_at, setSkippedAt] = useState<string | null>();
   const isSkipping = needsInput && skipped_at === interrupted_at;

@@ -53,7 +53,7 @@ function ThreadView(data: ThreadData) {
   return (
     <Page
       fill
-      title={titleOf(data.state.values) ?? (graph_id ? `Thread of ${graph_id}` : "Thread")}
+      title={titleOf(data.state.values) ?? (graph_id ? `${graph_id} thread` : "Thread")}
       crumbs={CRUMBS}
       beside={
         <span className="flex shrink-0 items-center gap-2">

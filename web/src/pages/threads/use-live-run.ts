@@ -54,7 +54,7 @@ export function useLiveRun(
       setLive(undefined);
       setFollowed(undefined);
     };
-    // Errors are ignored. The thread contains the error of a failed run, and a rolled back run is deleted together with its stream.
+    // Errors are ignored. The thread contains the error of a failed run, and a rolled-back run is deleted together with its stream.
     void follow().then(finish, finish);
     return () => {
       abort.abort();

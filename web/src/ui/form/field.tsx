@@ -1,4 +1,4 @@
-import { type ComponentProps, type FormEvent, type ReactNode, useId } from "react";
+import { type ComponentProps, type FormEvent, type KeyboardEvent, type ReactNode, useId } from "react";
 import { classes } from "../layout.tsx";
 
 const BOX =
@@ -7,6 +7,13 @@ const BOX =
 export function Input({ className, ...props }: ComponentProps<"input">) {
   return <input autoComplete="off" spellCheck={false} className={classes(BOX, "h-8", className)} {...props} />;
 }
+
+/** Leaves the input and keeps its text, which browsers would clear in an input of type `search`. */
+export const leaveOnEscape = (event: KeyboardEvent<HTMLInputElement>) => {
+  if (event.key !== "Escape") return;
+  event.preventDefault();
+  event.currentTarget.blur();
+};
 
 export function TextArea({ className, mono, ...props }: ComponentProps<"textarea"> & { mono?: boolean }) {
   return (
@@ -31,9 +38,18 @@ export const submits = (submit: () => void) => (event: FormEvent) => {
   submit();
 };
 
+/** Hidden from screen readers, because they announce the input's `required` attribute. */
+const RequiredMark = () => (
+  <span aria-hidden className="text-error">
+    *
+  </span>
+);
+
 /** Radio buttons for a choice of one option. */
 export function RadioGroup<Value extends string>({
   legend,
+  hint,
+  required,
   value,
   options,
   onChange,
@@ -41,6 +57,8 @@ export function RadioGroup<Value extends string>({
   hideLegend,
 }: {
   legend: string;
+  hint?: string;
+  required?: boolean;
   value: Value;
   options: readonly { value: Value; label: string; hint?: string }[];
   onChange(value: Value): void;
@@ -51,12 +69,17 @@ export function RadioGroup<Value extends string>({
 }) {
   return (
     <fieldset className={inline ? "flex flex-wrap gap-x-5 gap-y-1" : "grid gap-1.5"}>
-      <legend className={hideLegend ? "sr-only" : "mb-1 font-medium text-table"}>{legend}</legend>
+      <legend className={hideLegend ? "sr-only" : "mb-1 font-medium text-table"}>
+        {legend}
+        {required && <RequiredMark />}
+        {hint && <span className="block font-normal text-text-3">{hint}</span>}
+      </legend>
       {options.map((option) => (
         <label key={option.value} className="flex items-start gap-2 text-body">
           <input
             type="radio"
             name={legend}
+            required={required}
             className="mt-1 size-3.5 accent-accent"
             checked={option.value === value}
             onChange={() => onChange(option.value)}
@@ -105,15 +128,12 @@ export function Field({
   const id = useId();
   const note = error ?? hint;
   return (
-    <div className="grid content-start gap-1">
+    <div className="grid grid-cols-1 content-start gap-1">
       <div className="flex gap-0.5 font-medium text-table">
-        <label htmlFor={id}>{label}</label>
-        {/* Hidden from screen readers, because they announce the input's `required` attribute. */}
-        {isRequired && (
-          <span aria-hidden className="text-error">
-            *
-          </span>
-        )}
+        <label htmlFor={id} className="min-w-0 [overflow-wrap:anywhere]">
+          {label}
+        </label>
+        {isRequired && <RequiredMark />}
       </div>
       {children({ id, "aria-describedby": note ? `${id}-note` : undefined, "aria-invalid": error ? true : undefined })}
       {note && (

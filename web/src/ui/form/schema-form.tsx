@@ -104,7 +104,7 @@ function Control({ kind, schema, value, onChange, ...props }: ControlProps) {
       <Select
         id={props.id}
         value={(value ?? schema.default) as string | undefined}
-        placeholder="Select …"
+        placeholder="Select…"
         options={(schema.enum as string[]).map((each) => ({ value: each, label: each }))}
         onChange={onChange}
       />

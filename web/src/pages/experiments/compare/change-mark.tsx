@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { classes } from "../../../ui/layout.tsx";
 
 /**
- * A change to better (▲, blue) or to worse (▼, orange).
+ * A change for the better (▲, blue) or for the worse (▼, orange).
  *
  * @param sign 1 for better, -1 for worse, 0 for no change
  * @param isInsignificant shows the change in grey, because the difference is not significant

@@ -30,7 +30,7 @@ export function useExport(view: View, search: Search, narrowing: Narrowing): Exp
         const path = `/api/v1/datasets/${view.dataset_id}/runs`;
         const response = await send("POST", path, { query: { format: "csv" }, body: { session_ids, filters } });
         saveFile(await response.blob(), "runs.csv");
-        return toast("Exported all runs to runs.csv");
+        return toast("Exported the runs to runs.csv");
       }
       const rows = await fetchAllRows(view.dataset_id, narrowing);
       const current = { sessions: view.shown, keys: visibleKeys(view, search), rows };
@@ -55,7 +55,7 @@ export const ExportMenu = ({ exporting: { isBusy, start } }: { exporting: Export
     ]}
   >
     <Button disabled={isBusy}>
-      <Download size={14} aria-hidden /> {isBusy ? "Exporting …" : "Export"}
+      <Download size={14} aria-hidden /> {isBusy ? "Exporting…" : "Export"}
     </Button>
   </Menu>
 );

@@ -6,7 +6,7 @@ import { Button } from "../../../ui/button.tsx";
 import { Popover } from "../../../ui/overlay/popover.tsx";
 
 const SYMBOLS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
-  ["0.414", "Mean of the scores"],
+  ["0.414", "Mean score"],
   [
     <span key="sign">
       <span className="text-better">▲ +0.10</span> <span className="text-worse">▼ −0.38</span>
@@ -14,7 +14,7 @@ const SYMBOLS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
     "Better or worse than the baseline: mean difference over the examples that have a score in both experiments (not the difference of the two means). Grey: not significant",
   ],
   ["[0.03, 0.17]", "95 % confidence interval of the difference"],
-  ["p 0.02", "p-value of the difference, corrected for all scores and experiments (Holm)"],
+  ["p 0.02", "p-value of the difference, corrected for multiple comparisons across all scores and experiments (Holm)"],
   ["n.s.", "Not significant: p is 0.05 or more, or the interval contains 0"],
   ["n 192 of 200", "192 of 200 examples have a score in both experiments; only these are compared"],
   ["34 better", "Number of examples that scored better than in the baseline. Click to show them, largest change first"],
@@ -23,7 +23,7 @@ const SYMBOLS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
     <span key="blue" className="text-accent-text">
       blue name
     </span>,
-    "Selected experiment. The shortcuts b and x and new filters apply to the selected experiment",
+    "Selected experiment. New filters and the keyboard shortcuts b and x apply to this experiment",
   ],
 ];
 

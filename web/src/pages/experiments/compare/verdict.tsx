@@ -69,7 +69,7 @@ export function Verdict({
               ? "Add another experiment to compare with the baseline."
               : view.hasSignificance
                 ? "No statistically significant differences from the baseline."
-                : "Computing statistical significance …"}
+                : "Computing statistical significance…"}
           </span>
         )}
       </div>

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Distribution } from "../../../../../src/experiments/contract/app-comparison.ts";
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
-import type { KeyConfig } from "../../../../../src/experiments/contract/feedback-configs.ts";
+import type { KeyConfig } from "../../../../../src/experiments/contract/feedback/feedback-configs.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { delta, number, rough } from "../../../ui/format.ts";
 import { datasetQuery, keysQuery } from "../queries.ts";

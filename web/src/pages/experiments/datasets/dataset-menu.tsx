@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { MoreHorizontal, Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import { api } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
 import { count } from "../../../ui/format.ts";

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Upload } from "lucide-react";
 import { useMemo } from "react";
-import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import { Page } from "../../../frame/header.tsx";
 import { Button } from "../../../ui/button.tsx";
 import { Input } from "../../../ui/form/field.tsx";
@@ -11,7 +11,7 @@ import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import type { Column } from "../../../ui/table/columns.ts";
 import { Table } from "../../../ui/table/table.tsx";
-import { datasetsQuery, unassignedSessionsQuery } from "../queries.ts";
+import { datasetsQuery } from "../queries.ts";
 import { datasetsRoute, sortOf, sortText } from "../routes.ts";
 import { SampleButton } from "../sample/sample-button.tsx";
 import { useUploads } from "../upload/upload-dialog.tsx";
@@ -48,7 +48,6 @@ export function DatasetsPage() {
             void navigate({ search: { q: event.target.value || undefined, sort: given }, replace: true })
           }
         />
-        <UnassignedExperimentsLink />
         {datasets && (
           <span className="ml-auto text-table text-text-3">
             {count(datasets.length)}
@@ -76,17 +75,6 @@ export function DatasetsPage() {
       )}
       {uploads.dialog}
     </Page>
-  );
-}
-
-/** Link to the experiments without a dataset. Hidden if there are none. */
-function UnassignedExperimentsLink() {
-  const { data } = useInfiniteQuery(unassignedSessionsQuery(undefined));
-  if (!data?.pages[0]?.length) return null;
-  return (
-    <Link to="/experiments/sessions" className="text-accent-text text-table hover:underline">
-      Experiments without a dataset
-    </Link>
   );
 }
 
@@ -146,7 +134,7 @@ const COLUMNS: Column<Dataset>[] = [
 ];
 
 const NoMatches = ({ text }: { text: string }) => (
-  <EmptyState title={`No datasets match “${text}”`}>The search covers dataset names, not their examples.</EmptyState>
+  <EmptyState title={`No datasets match “${text}”`}>The search covers dataset names, not examples.</EmptyState>
 );
 
 const NoDatasets = () => (

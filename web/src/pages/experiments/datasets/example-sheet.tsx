@@ -5,6 +5,7 @@ import { DetailSection } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { RunTraceLink } from "../../traces/trace-link.tsx";
 import { exampleQuery } from "../queries.ts";
 
 export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(): void }) {
@@ -29,6 +30,7 @@ export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(
         <ErrorState error={error} retry={() => void refetch()} />
       ) : example ? (
         <div className="grid gap-5">
+          {example.source_run_id && <RunTraceLink run_id={example.source_run_id} label="Open source run" />}
           <DetailSection title="Input">
             <JsonTree value={example.inputs} open={3} />
           </DetailSection>

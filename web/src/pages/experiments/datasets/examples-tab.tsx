@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
-import type { Example } from "../../../../../src/experiments/contract/examples.ts";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
+import type { Example } from "../../../../../src/experiments/contract/datasets/examples.ts";
 import { Input } from "../../../ui/form/field.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";

@@ -157,7 +157,7 @@ function SelectBox({ id, name, choice }: { id: string; name: string; choice: Sel
     <input
       type="checkbox"
       aria-label={`Select ${name}`}
-      title={isFull ? `A comparison has at most ${MAX_EXPERIMENTS} experiments` : undefined}
+      title={isFull ? `A comparison can have at most ${MAX_EXPERIMENTS} experiments` : undefined}
       className="block size-3.5 accent-accent"
       checked={isChosen}
       disabled={isFull}

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { useKeys } from "../../../frame/keys.ts";
 import { Input } from "../../../ui/form/field.tsx";
@@ -116,6 +116,6 @@ const NoExperiments = ({ dataset: { id, name, externally_managed } }: { dataset:
   >
     {externally_managed
       ? "Drop a JSON file with results here, or use the CLI:"
-      : "Run an assistant of this server on the examples:"}
+      : "Run one of this server's assistants on the examples:"}
   </EmptyState>
 );

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
-import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { ScrollRegion } from "../../../ui/layout.tsx";
 import { Trend } from "../../../ui/trend.tsx";
@@ -36,7 +36,7 @@ export function Trends({
     newest && from && <Change metric={metric} newest={newest} from={from} differences={differences} />;
   return (
     <ScrollRegion
-      label="Trends over experiments"
+      label="Trends across experiments"
       className="flex min-h-[75px] shrink-0 overflow-x-auto border-line border-b px-2"
     >
       {newest && from && (

@@ -45,7 +45,7 @@ export function ExportDialog({
         <FormError error={error} />
       ) : (
         <p role="status" className="text-table text-text-2">
-          {fetched === 0 ? "Waiting for the server …" : `Downloaded ${bytes(fetched)}`}
+          {fetched === 0 ? "Waiting for the server…" : `Downloaded ${bytes(fetched)}`}
         </p>
       )}
     </Dialog>

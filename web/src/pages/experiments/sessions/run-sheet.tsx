@@ -6,6 +6,7 @@ import { DetailSection } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { RunTraceLink } from "../../traces/trace-link.tsx";
 import type { Key } from "../compare/view.ts";
 import { latencyOf } from "../metrics.ts";
 import { exampleQuery, feedbackQuery, runQuery } from "../queries.ts";
@@ -47,6 +48,7 @@ function Detail({ run, keys }: { run: ExperimentRun; keys: readonly Key[] }) {
   const metadata = run.extra?.metadata as object | undefined;
   return (
     <div className="grid gap-5">
+      <RunTraceLink run_id={run.id} label="Open trace" />
       {example?.name && <p className="text-table text-text-2">Example {example.name}</p>}
       <Feedback run_id={run.id} keys={keys} />
       {run.error !== null && (

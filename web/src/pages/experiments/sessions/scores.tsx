@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Feedback } from "../../../../../src/experiments/contract/feedback.ts";
+import type { Feedback } from "../../../../../src/experiments/contract/feedback/feedback.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { DASH, number } from "../../../ui/format.ts";
 import { distributionsQuery } from "../compare/queries.ts";
@@ -28,7 +28,7 @@ export function feedbackText({ key: name, score, value }: Feedback, keys: readon
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Feedback keys of an experiment, so that scores are formatted like in the comparison. */
+/** Feedback keys of an experiment, so that scores are formatted as in the comparison. */
 export function useScoreKeys(session: Session | undefined): readonly Key[] {
   const dataset_id = session?.reference_dataset_id ?? "";
   const query = distributionsQuery(dataset_id, session && dataset_id ? [session.id] : []);

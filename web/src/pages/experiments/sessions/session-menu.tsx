@@ -4,11 +4,12 @@ import { useState } from "react";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
-import { count } from "../../../ui/format.ts";
+import { capitalized, count } from "../../../ui/format.ts";
 import { Confirm } from "../../../ui/overlay/confirm.tsx";
-import { Menu } from "../../../ui/overlay/menu.tsx";
+import { Menu, type MenuItem } from "../../../ui/overlay/menu.tsx";
 import { Rename } from "../../../ui/overlay/rename.tsx";
 import { toast } from "../../../ui/overlay/toast.tsx";
+import { TRACES } from "../../traces/queries.ts";
 import { EXPERIMENTS } from "../queries.ts";
 import { useBaseline } from "../use-baseline.ts";
 import { ExportDialog } from "./export-dialog.tsx";
@@ -18,11 +19,14 @@ export function SessionMenu({
   session,
   isBaseline,
   small,
+  items = [],
   onDeleted,
 }: {
   session: Session;
   isBaseline: boolean;
   small?: boolean;
+  /** Further actions. */
+  items?: readonly MenuItem[];
   onDeleted?: () => Promise<void>;
 }) {
   const client = useQueryClient();
@@ -30,6 +34,8 @@ export function SessionMenu({
   const [open, setOpen] = useState<"rename" | "delete" | ExportFormat>();
   const close = () => setOpen(undefined);
   const dataset_id = session.reference_dataset_id;
+  const noun = dataset_id ? "experiment" : "project";
+  const refetch = () => Promise.all([EXPERIMENTS, TRACES].map((queryKey) => client.invalidateQueries({ queryKey })));
   return (
     <>
       <Menu
@@ -53,6 +59,7 @@ export function SessionMenu({
                 { label: "Export as JSON", icon: <Braces size={14} />, onSelect: () => setOpen("json") },
               ]
             : []),
+          ...items,
           { label: "Delete", icon: <Trash2 size={14} />, danger: true, onSelect: () => setOpen("delete") },
         ]}
       >
@@ -62,30 +69,30 @@ export function SessionMenu({
       </Menu>
       {open === "rename" && (
         <Rename
-          title="Rename experiment"
+          title={`Rename ${noun}`}
           name={session.name}
           onClose={close}
           onRename={async (name) => {
             await api.patch(`/api/v1/sessions/${session.id}`, { name });
-            await client.invalidateQueries({ queryKey: EXPERIMENTS });
+            await refetch();
           }}
         />
       )}
       <Confirm
         open={open === "delete"}
         onClose={close}
-        title={`Delete experiment “${session.name}”?`}
+        title={`Delete ${noun} “${session.name}”?`}
         action="Delete"
         onConfirm={async () => {
           await api.delete(`/api/v1/sessions/${session.id}`);
           // Leaves the page before the deletion, because refetching the deleted experiment would fail.
           await onDeleted?.();
-          toast("Experiment deleted");
-          await client.invalidateQueries({ queryKey: EXPERIMENTS });
+          toast(`${capitalized(noun)} deleted`);
+          await refetch();
         }}
       >
-        The experiment's {session.run_count === null ? "runs" : `${count(session.run_count)} runs`} and their feedback
-        are deleted. The dataset's examples are kept. This cannot be undone.
+        The {noun}'s {session.run_count === null ? "runs" : `${count(session.run_count)} runs`} and their feedback are
+        deleted. {dataset_id && "The dataset's examples are kept."} This cannot be undone.
       </Confirm>
       {dataset_id && (open === "csv" || open === "json") && (
         <ExportDialog dataset_id={dataset_id} session={session} format={open} onClose={close} />

@@ -1,11 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, Navigate } from "@tanstack/react-router";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { Page } from "../../../frame/header.tsx";
 import { Button } from "../../../ui/button.tsx";
 import { Id } from "../../../ui/code-block.tsx";
-import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { Badge } from "../../../ui/status.tsx";
+import { hasTracesQuery } from "../../traces/queries.ts";
 import { compareSearch } from "../compare/route.ts";
 import { byAge } from "../metrics.ts";
 import { datasetQuery, sessionQuery, sessionsQuery } from "../queries.ts";
@@ -32,12 +33,15 @@ export function SessionPage() {
         <ErrorState error={error} retry={() => void refetch()} />
       </Page>
     );
+  // A session without a dataset is a project of traces.
+  if (session && !dataset_id) {
+    if (search.run) return <Navigate to="/runs/$id" params={{ id: search.run }} replace />;
+    return <Navigate to="/traces/projects/$id" params={{ id }} search={{}} replace />;
+  }
   const isBaseline = dataset?.baseline_experiment_id === id;
   const crumbs = dataset_id
     ? [...CRUMBS, { label: dataset?.name ?? "Dataset", to: `/experiments/datasets/${dataset_id}` }]
-    : session
-      ? [...CRUMBS, { label: "Experiments without a dataset", to: "/experiments/sessions" }]
-      : CRUMBS;
+    : CRUMBS;
   return (
     <Page
       title={session?.name ?? "Experiment"}
@@ -50,26 +54,24 @@ export function SessionPage() {
       }
       fill
       actions={
-        session && (
+        session &&
+        dataset_id && (
           <>
-            {dataset_id && <CompareButton session={session} dataset_id={dataset_id} />}
+            <TracesButton session_id={id} />
+            <CompareButton session={session} dataset_id={dataset_id} />
             <SessionMenu
               session={session}
               isBaseline={isBaseline}
-              onDeleted={() =>
-                dataset_id
-                  ? navigate({ to: "/experiments/datasets/$id", params: { id: dataset_id } })
-                  : navigate({ to: "/experiments/sessions" })
-              }
+              onDeleted={() => navigate({ to: "/experiments/datasets/$id", params: { id: dataset_id } })}
             />
           </>
         )
       }
     >
-      {session ? (
+      {session && dataset_id ? (
         <>
           <SessionStats session={session} />
-          {dataset_id ? <SessionRows session={session} dataset_id={dataset_id} keys={keys} /> : <NoDataset />}
+          <SessionRows session={session} dataset_id={dataset_id} keys={keys} />
         </>
       ) : (
         <SkeletonRows label="Loading experiment" rows={10} />
@@ -83,11 +85,18 @@ export function SessionPage() {
   );
 }
 
-const NoDataset = () => (
-  <EmptyState title="No runs">
-    Only experiments that belong to a dataset have runs. Feedback on this experiment is shown above.
-  </EmptyState>
-);
+/** Link to the traces of an evaluated experiment. An uploaded experiment has none. */
+function TracesButton({ session_id }: { session_id: string }) {
+  const { data } = useQuery(hasTracesQuery(session_id));
+  if (!data) return null;
+  return (
+    <Button asChild>
+      <Link to="/traces/projects/$id" params={{ id: session_id }}>
+        Traces
+      </Link>
+    </Button>
+  );
+}
 
 /** Compares the experiment with the dataset's previous experiment, or with the next experiment if this is the first. */
 function CompareButton({ session, dataset_id }: { session: Session; dataset_id: string }) {

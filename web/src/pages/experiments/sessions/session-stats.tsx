@@ -40,7 +40,7 @@ export function SessionStats({ session }: { session: Session }) {
   );
 }
 
-const Score = ({ name, stats }: { name: string; stats: KeyStats }) => (
+export const Score = ({ name, stats }: { name: string; stats: KeyStats }) => (
   <Figure
     name={name}
     value={summaryOf(stats)}
@@ -48,7 +48,7 @@ const Score = ({ name, stats }: { name: string; stats: KeyStats }) => (
   />
 );
 
-const Figure = ({ name, value, note }: { name: string; value: string; note: ReactNode }) => (
+export const Figure = ({ name, value, note }: { name: string; value: string; note: ReactNode }) => (
   <div className="grid min-w-28 gap-0.5 border-line border-r px-4 text-table last:border-r-0">
     <dt className="max-w-48 truncate text-text-2">{name}</dt>
     <dd className="font-medium font-mono text-body">{value}</dd>

@@ -57,6 +57,7 @@ export function Conversation({
               message={message}
               results={results}
               durations={durations}
+              isDropped={false}
               isWriting
             />
           ))}
@@ -95,7 +96,7 @@ function Progress({ live }: { live: Live }) {
   const names = live.running.map(({ name, subgraphs }) => [...subgraphs, name].join(" › "));
   return (
     <div role="status" aria-label="Progress" className="grid gap-1">
-      <Status kind="running" status={names.length > 0 ? `Running ${withCounts(names)} …` : "Running …"} />
+      <Status kind="running" status={names.length > 0 ? `Running ${withCounts(names)}…` : "Running…"} />
       {live.customEvents.length > 0 && (
         <details className="text-table text-text-2">
           <summary className="cursor-pointer truncate font-mono">{JSON.stringify(live.customEvents.at(-1))}</summary>

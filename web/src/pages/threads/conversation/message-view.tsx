@@ -19,15 +19,15 @@ interface MessageViewProps {
   results: ReadonlyMap<string, Message>;
   durations: ReadonlyMap<string, number>;
   isWriting?: boolean;
-  /** Whether the conversation continued without results for the message's tool calls. */
-  isDropped?: boolean;
+  /** Whether the conversation continued without results for the message's tool calls. Undefined if the results are elsewhere. */
+  isDropped: boolean | undefined;
 }
 
 export const MessageView = memo(function MessageView(props: MessageViewProps) {
-  const { message, results, durations, isWriting, isDropped = false } = props;
+  const { message, results, durations, isWriting, isDropped } = props;
   const role = roleOf(message);
   const { icon: Icon, label } = ROLES[role];
-  const { text, others } = partsOf(message);
+  const { text, reasoning, images, others } = partsOf(message);
   const calls = message.tool_calls ?? [];
   return (
     <li
@@ -44,6 +44,12 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
       </span>
       <div className="grid min-w-0 flex-1 gap-2">
         <span className="sr-only">{message.name ?? label}:</span>
+        {reasoning !== "" && (
+          <details className="text-table text-text-2">
+            <summary className="w-fit cursor-pointer rounded">Reasoning</summary>
+            <p className="mt-1 whitespace-pre-wrap break-words border-line border-l-2 pl-3">{reasoning}</p>
+          </details>
+        )}
         {(text !== "" || (isWriting && calls.length === 0)) && (
           <div className="min-w-0 pt-0.5">
             {role === "user" ? (
@@ -53,6 +59,15 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
             )}
           </div>
         )}
+        {images.map((url, index) => (
+          <img
+            // biome-ignore lint/suspicious/noArrayIndexKey: the images of a message do not change
+            key={index}
+            src={url}
+            alt={`${index + 1} of ${images.length} in this message`}
+            className="max-h-80 max-w-full justify-self-start rounded-lg border border-line"
+          />
+        ))}
         {others.length > 0 && <JsonTree value={others.length === 1 ? others[0] : others} open={0} />}
         {calls.map((call, index) => (
           <ToolCallView

@@ -35,9 +35,11 @@ const ROLES: Record<string, Role> = {
   ai: "agent",
   assistant: "agent",
   AIMessageChunk: "agent",
+  model: "agent",
   system: "system",
   developer: "system",
   tool: "tool",
+  function: "tool",
 };
 
 export const roleOf = ({ type, role }: Message): Role => ROLES[type ?? role ?? ""] ?? "agent";
@@ -51,22 +53,64 @@ export function messagesOf(values: unknown): readonly Message[] | undefined {
 const isMessage = (value: unknown): value is Message =>
   typeof value === "object" && value !== null && "content" in value && ("type" in value || "role" in value);
 
-/** Returns a message's text and its other content blocks, such as images and reasoning. Tool call blocks are omitted. */
-export function partsOf({ content }: Message): { text: string; others: unknown[] } {
-  if (typeof content === "string") return { text: content, others: [] };
+export interface MessageParts {
+  text: string;
+  reasoning: string;
+  /** Data URLs. */
+  images: readonly string[];
+  others: readonly unknown[];
+}
+
+/** Returns a message's text, reasoning and images, and its other content blocks. Tool call blocks are omitted. */
+export function partsOf({ content }: Message): MessageParts {
+  if (typeof content === "string") return { text: content, reasoning: "", images: [], others: [] };
   const blocks = Array.isArray(content) ? content : content === null || content === undefined ? [] : [content];
-  const texts = blocks.map((block) => (typeof block === "string" ? block : block?.type === "text" ? block.text : null));
-  return {
-    text: texts.filter((text) => text !== null).join(""),
-    others: blocks.filter((block, index) => texts[index] === null && !/tool_(use|call)/.test(block?.type ?? "")),
-  };
+  const texts: string[] = [];
+  const thoughts: string[] = [];
+  const images: string[] = [];
+  const others: unknown[] = [];
+  for (const block of blocks) {
+    const text = textOf(block);
+    const image = imageOf(block);
+    if (text !== undefined) (isReasoning(block) ? thoughts : texts).push(text);
+    else if (image !== undefined) images.push(image);
+    else if (!/tool_(use|call)/.test(block?.type ?? "")) others.push(block);
+  }
+  return { text: texts.join(""), reasoning: thoughts.join("\n"), images, others };
+}
+
+const REASONING = new Set(["reasoning", "thinking"]);
+const isReasoning = (block: { type?: string }): boolean => REASONING.has(block?.type ?? "");
+
+/** Blocks of LangChain, OpenAI and Anthropic have their text in `text`, `thinking` or `reasoning`, those of OpenTelemetry in `content`. */
+function textOf(block: unknown): string | undefined {
+  if (typeof block === "string") return block;
+  const { type = "text", text, content, thinking, reasoning } = (block ?? {}) as Record<string, unknown>;
+  if (!/^(text|(in|out)put_text|summary_text|reasoning|thinking)$/.test(String(type))) return undefined;
+  return [text, thinking, reasoning, content].find((value) => typeof value === "string") as string | undefined;
+}
+
+/** Images are shown only from data URLs: other URLs would send a request to another host. */
+const IMAGE_DATA = /^data:image\/(png|jpeg|gif|webp);base64,/i;
+
+function imageOf(block: unknown): string | undefined {
+  const { image_url, url, source, data, mime_type, content } = (block ?? {}) as Record<string, unknown>;
+  const { media_type, data: bytes } = (source ?? {}) as Record<string, unknown>;
+  const candidates = [
+    image_url,
+    (image_url as { url?: unknown } | undefined)?.url,
+    url,
+    `data:${media_type};base64,${bytes}`,
+    `data:${mime_type};base64,${data ?? content}`,
+  ];
+  return candidates.find((value) => typeof value === "string" && IMAGE_DATA.test(value)) as string | undefined;
 }
 
 /** Maps call IDs to tool results. A call that is not in the map has no result yet. */
 export const toolResultsOf = (messages: readonly Message[]): ReadonlyMap<string, Message> =>
   new Map(messages.flatMap((message) => (message.tool_call_id ? [[message.tool_call_id, message] as const] : [])));
 
-/** Returns messages whose open tool calls can no longer get a result, because a later message is not a tool result. */
+/** Returns messages whose open tool calls can no longer get a result, because a message other than a tool result follows. */
 export function droppedCallsOf(messages: readonly Message[]): ReadonlySet<Message> {
   const last = messages.findLastIndex((message) => roleOf(message) !== "tool");
   return new Set(messages.slice(0, Math.max(last, 0)));

@@ -16,8 +16,8 @@ export function ToolCallView({
   call: ToolCall;
   result: Message | undefined;
   duration_ms: number | undefined;
-  /** Whether the call can no longer get a result. */
-  isDropped: boolean;
+  /** Whether the call can no longer get a result. Undefined if the result is elsewhere. */
+  isDropped: boolean | undefined;
 }) {
   const { args } = call;
   return (
@@ -35,7 +35,9 @@ export function ToolCallView({
         {result ? (
           <Status status={result.status ?? "success"} />
         ) : (
-          <Status status={isDropped ? "skipped" : "pending"} kind={isDropped ? "off" : "pending"} />
+          isDropped !== undefined && (
+            <Status status={isDropped ? "skipped" : "pending"} kind={isDropped ? "off" : "pending"} />
+          )
         )}
       </summary>
       <div className="grid gap-3 border-line border-t px-3 py-2">

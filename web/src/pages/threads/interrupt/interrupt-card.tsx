@@ -87,7 +87,7 @@ export function InterruptCard({
               }}
             >
               {choice.label}
-              {choice.draft !== undefined && " …"}
+              {choice.draft !== undefined && "…"}
             </Button>
           ))}
         </div>

@@ -8,12 +8,17 @@ import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState } from "../../../ui/states.tsx";
 import { Status } from "../../../ui/status.tsx";
 import { assistantsQuery } from "../../agents/queries.ts";
+import { TraceLink, useTracedRuns } from "../../traces/trace-link.tsx";
 import { isActive, useCancel } from "../cancel.ts";
 
 /** A thread's runs, newest first. One or more active runs can be cancelled. */
 export function Runs({ thread_id, runs }: { thread_id: string; runs: readonly Run[] }) {
   const { data: assistants } = useQuery(assistantsQuery);
   const names = useMemo(() => new Map(assistants?.map(({ assistant_id, name }) => [assistant_id, name])), [assistants]);
+  const traced = useTracedRuns(
+    runs.map(({ run_id }) => run_id),
+    runs.map(({ status }) => status).join(),
+  );
   const [selectedIds, setSelectedIds] = useState<readonly string[]>([]);
   const { cancel, items } = useCancel(thread_id);
   const active = runs.filter(isActive).map(({ run_id }) => run_id);
@@ -61,6 +66,7 @@ export function Runs({ thread_id, runs }: { thread_id: string; runs: readonly Ru
             <div className="flex items-center gap-2 text-text-2">
               <span className="min-w-0 truncate">{names.get(run.assistant_id) ?? "Deleted assistant"}</span>
               <Id id={run.run_id} />
+              <TraceLink run={traced.get(run.run_id)} />
               {!isActive(run) && (
                 <span className="ml-auto font-mono">
                   {duration(Date.parse(run.updated_at) - Date.parse(run.created_at))}

@@ -1,5 +1,5 @@
 import { type FormEvent, useId, useState } from "react";
-import type { Feedback } from "../../../../../../src/experiments/contract/feedback.ts";
+import type { Feedback } from "../../../../../../src/experiments/contract/feedback/feedback.ts";
 import { Button } from "../../../../ui/button.tsx";
 import { Field, Input } from "../../../../ui/form/field.tsx";
 import type { Key } from "../view.ts";
@@ -21,7 +21,7 @@ export function AnnotationForm({
 }: {
   /** The feedback to edit. Undefined to create feedback. */
   feedback: Feedback | undefined;
-  keys: readonly Key[];
+  keys: readonly Pick<Key, "name">[];
   error: string | undefined;
   isBusy: boolean;
   onSave(draft: FeedbackDraft): void;

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Pencil, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { ExampleWithRuns } from "../../../../../../src/experiments/contract/comparison.ts";
-import type { Feedback } from "../../../../../../src/experiments/contract/feedback.ts";
+import type { Feedback } from "../../../../../../src/experiments/contract/feedback/feedback.ts";
 import { api } from "../../../../api/request.ts";
 import { Button } from "../../../../ui/button.tsx";
 import { Confirm } from "../../../../ui/overlay/confirm.tsx";

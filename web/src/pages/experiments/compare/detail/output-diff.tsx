@@ -31,7 +31,7 @@ function TextDiff({ before, after }: { before: string; after: string }) {
     return (
       <p className="whitespace-pre-wrap break-words">
         <span className="mb-1 block text-table text-text-3">
-          The texts differ too much for a word diff. The current output is shown.
+          The texts are too different for a word diff. The current output is shown.
         </span>
         {after}
       </p>

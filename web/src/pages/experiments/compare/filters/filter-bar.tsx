@@ -2,7 +2,7 @@ import { ArrowDownUp, Columns3, ListFilter, Rows2, Rows3, X } from "lucide-react
 import { type ReactNode, useRef } from "react";
 import { useKeys } from "../../../../frame/keys.ts";
 import { Button } from "../../../../ui/button.tsx";
-import { Input } from "../../../../ui/form/field.tsx";
+import { Input, leaveOnEscape } from "../../../../ui/form/field.tsx";
 import { useDebounced } from "../../../../ui/form/use-debounced.ts";
 import { count } from "../../../../ui/format.ts";
 import { classes } from "../../../../ui/layout.tsx";
@@ -132,7 +132,7 @@ function SearchInput({ text, onChange }: { text: string; onChange(text: string):
         placeholder="Search  /"
         value={typed}
         onChange={({ target }) => setTyped(target.value)}
-        onKeyDown={(event) => event.key === "Escape" && input.current?.blur()}
+        onKeyDown={leaveOnEscape}
       />
     </div>
   );

@@ -44,7 +44,7 @@ export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: nu
       ))}
       {parts.latency && (
         <span style={{ width: SCORE_PX }} className="font-mono text-text-2">
-          {duration(cell.latency_s * 1000)}
+          {cell.latency_s === null ? "pending" : duration(cell.latency_s * 1000)}
         </span>
       )}
     </span>

@@ -1,0 +1,26 @@
+import type { RubricItem } from "../../../../src/experiments/contract/annotation-queues/queues.ts";
+import type { Feedback } from "../../../../src/experiments/contract/feedback/feedback.ts";
+import type { KeyConfig } from "../../../../src/experiments/contract/feedback/feedback-configs.ts";
+
+/** The key of the reviewer's free comment, as other tools name it. */
+export const NOTE = "note";
+
+export const NOTE_ITEM: RubricItem = { feedback_key: NOTE, feedback_config: { feedback_config: { type: "freeform" } } };
+
+export const configOf = ({ feedback_config }: RubricItem): Partial<KeyConfig["feedback_config"]> =>
+  (feedback_config as Partial<KeyConfig> | null | undefined)?.feedback_config ?? {};
+
+/** The text of a field from the reviewer's earlier feedback. */
+export function textOf(item: RubricItem, feedback: Feedback | undefined): string {
+  if (!feedback) return "";
+  if (configOf(item).type === "freeform") return String(feedback.comment ?? feedback.value ?? "");
+  return feedback.score === null ? "" : String(feedback.score);
+}
+
+/** The values of the feedback from the text of a field. */
+export function valuesOf(item: RubricItem, text: string): Pick<Feedback, "score" | "value" | "comment"> {
+  const { type, categories } = configOf(item);
+  if (type === "freeform") return { score: null, value: null, comment: text };
+  const score = Number(text);
+  return { score, value: categories?.find(({ value }) => value === score)?.label ?? null, comment: null };
+}

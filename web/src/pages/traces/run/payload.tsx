@@ -1,0 +1,90 @@
+import { useMemo, useState } from "react";
+import { Button } from "../../../ui/button.tsx";
+import { count } from "../../../ui/format.ts";
+import { JsonTree } from "../../../ui/json-tree.tsx";
+import { DetailSection } from "../../../ui/layout.tsx";
+import { Markdown } from "../../../ui/markdown/markdown.tsx";
+import { MessageView } from "../../threads/conversation/message-view.tsx";
+import { type Message, toolResultsOf } from "../../threads/conversation/messages.ts";
+import { type PayloadSection, sectionsOf } from "./payload-messages.ts";
+
+/** Initially shown messages, from the end of a conversation, and characters of a text. */
+const MAX_MESSAGES = 40;
+const MAX_TEXT = 20_000;
+
+/** The inputs or outputs of a run: conversations as messages, texts as Markdown, other values as a tree. */
+export function Payload({ title, value, isPending = false }: { title: string; value: unknown; isPending?: boolean }) {
+  const sections = useMemo(() => sectionsOf(value), [value]);
+  const isEmpty = value === null || value === undefined || Object.keys(value).length === 0;
+  return (
+    <DetailSection title={title}>
+      {isEmpty ? (
+        <p className="text-table text-text-3">{isPending ? "The run is pending." : "None"}</p>
+      ) : (
+        <div className="grid grid-cols-1 divide-y divide-line rounded-lg border border-line bg-raised">
+          {sections.map((section) => (
+            <div key={section.name ?? ""} className="min-w-0 px-3 py-2">
+              {section.name && (sections.length > 1 || section.kind !== "messages") && (
+                <p className="mb-1 font-mono text-note text-text-3">{section.name}</p>
+              )}
+              <Section section={section} />
+            </div>
+          ))}
+        </div>
+      )}
+    </DetailSection>
+  );
+}
+
+function Section({ section }: { section: PayloadSection }) {
+  if (section.kind === "messages") return <Messages messages={section.messages} />;
+  if (section.kind === "text") return <LongText text={section.text} />;
+  return <JsonTree value={section.value} open={2} />;
+}
+
+function LongText({ text }: { text: string }) {
+  const [isExpanded, setExpanded] = useState(false);
+  const isCut = text.length > MAX_TEXT && !isExpanded;
+  return (
+    <>
+      <Markdown text={isCut ? text.slice(0, MAX_TEXT) : text} />
+      {isCut && (
+        <Button small look="quiet" onClick={() => setExpanded(true)}>
+          … {count(text.length - MAX_TEXT)} more characters
+        </Button>
+      )}
+    </>
+  );
+}
+
+const NO_DURATIONS: ReadonlyMap<string, number> = new Map();
+
+/** The messages with their indexes. The results of listed tool calls are shown with the calls. */
+function withoutResults(messages: readonly Message[]): { message: Message; index: number }[] {
+  const called = new Set(messages.flatMap(({ tool_calls }) => tool_calls?.map(({ id }) => id) ?? []));
+  return messages
+    .map((message, index) => ({ message, index }))
+    .filter(({ message: { tool_call_id } }) => tool_call_id === undefined || !called.has(tool_call_id));
+}
+
+function Messages({ messages }: { messages: readonly Message[] }) {
+  const [limit, setLimit] = useState(MAX_MESSAGES);
+  const results = useMemo(() => toolResultsOf(messages), [messages]);
+  const shown = useMemo(() => withoutResults(messages), [messages]);
+  const hidden = Math.max(0, shown.length - limit);
+  return (
+    <>
+      {hidden > 0 && (
+        <Button small look="quiet" className="mb-2" onClick={() => setLimit(limit + 10 * MAX_MESSAGES)}>
+          {count(hidden)} earlier messages
+        </Button>
+      )}
+      <ol aria-label="Messages" className="grid grid-cols-1 gap-4">
+        {shown.slice(hidden).map(({ message, index }) => (
+          // The results of a model's calls are outputs of other runs.
+          <MessageView key={index} message={message} results={results} durations={NO_DURATIONS} isDropped={undefined} />
+        ))}
+      </ol>
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+import { DatabaseZap, ListPlus, MoreHorizontal, Share2, Terminal } from "lucide-react";
+import { useState } from "react";
+import type { ExperimentRun } from "../../../../../src/experiments/contract/runs.ts";
+import { useCredentials } from "../../../api/credentials.ts";
+import { API_URL } from "../../../api/request.ts";
+import { Button } from "../../../ui/button.tsx";
+import { Menu } from "../../../ui/overlay/menu.tsx";
+import { toast } from "../../../ui/overlay/toast.tsx";
+import { AddToDataset } from "./add-to-dataset.tsx";
+import { AddToQueue } from "./add-to-queue.tsx";
+import { ShareDialog } from "./share.tsx";
+
+export function RunActions({ run }: { run: ExperimentRun }) {
+  const { key } = useCredentials();
+  const [open, setOpen] = useState<"dataset" | "queue" | "share">();
+  const copyCurl = async () => {
+    const header = key ? ' \\\n  -H "x-api-key: $LANGSMITH_API_KEY"' : "";
+    await navigator.clipboard.writeText(`curl -s ${API_URL}/api/v1/runs/${run.id}${header}`);
+    toast("Command copied");
+  };
+  return (
+    <>
+      <Button small onClick={() => setOpen("dataset")}>
+        <DatabaseZap size={13} aria-hidden /> Add to dataset
+      </Button>
+      <Button small onClick={() => setOpen("queue")}>
+        <ListPlus size={13} aria-hidden /> Add to queue
+      </Button>
+      <Button small onClick={() => setOpen("share")}>
+        <Share2 size={13} aria-hidden /> {run.share_token ? "Shared" : "Share"}
+      </Button>
+      <Menu items={[{ label: "Copy as curl", icon: <Terminal size={14} />, onSelect: () => void copyCurl() }]}>
+        <Button look="quiet" small square aria-label="Actions for the run">
+          <MoreHorizontal size={15} />
+        </Button>
+      </Menu>
+      {open === "dataset" && <AddToDataset run={run} onClose={() => setOpen(undefined)} />}
+      {open === "queue" && <AddToQueue run={run} onClose={() => setOpen(undefined)} />}
+      {open === "share" && <ShareDialog run={run} onClose={() => setOpen(undefined)} />}
+    </>
+  );
+}
