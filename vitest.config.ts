@@ -1,8 +1,12 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { SUITES, type Suite } from "./test/suites.ts";
 import { findChromium, findPostgres } from "./test/support/found.ts";
 import { SlowFiles } from "./test/support/slow-files.ts";
+
+// The worker threads of a service import its modules again: compiled ones save half of that time, a fifth of the suites of experiments.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/threadmill-tests/compiled");
 
 /**
  * `vitest run` is `npm test`. `--mode all` runs everything on everything that is there, `--mode rest` what that has more than
@@ -49,10 +53,20 @@ export default defineConfig(async ({ mode }) => {
   return {
     test: {
       projects: chosen.map(project),
+      sequence: { sequencer: LongSuitesFirst },
       reporters: ["default", new SlowFiles({ limit_s: isAll || !process.env.CI ? undefined : FILE_LIMIT_S, notes })],
     },
   };
 });
+
+/** If files that take minutes were the last, a single worker would be busy with them at the end. */
+class LongSuitesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const order = Object.keys(SUITES).toReversed();
+    return sorted.toSorted((a, b) => order.indexOf(a.project.name) - order.indexOf(b.project.name));
+  }
+}
 
 /** A file may have 20 s of a core, and three at a time share two. */
 const FILE_LIMIT_S = 30;

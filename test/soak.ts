@@ -22,6 +22,7 @@ const COUNTS = {
   FUZZ_REQUESTS: "10000",
   CONTROL_SEQUENCES: "150",
   CONTROL_STEP: "1",
+  ROUTER_REQUESTS: "10000",
   FAULTS: "15",
 };
 
@@ -48,6 +49,7 @@ const STEPS = [
   suite("test/fuzz"),
   suite("test/control/crashes.test.ts"),
   suite("test/control/rollout-kills.test.ts"),
+  suite("test/control/router/switch.test.ts"),
   { name: "mutants", args: [join(ROOT, "test/mutants/run.ts")] },
 ];
 

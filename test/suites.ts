@@ -23,7 +23,7 @@ const UNIT = [
   "test/vault/key-ring.test.ts",
   "test/control/docker-log.test.ts",
   "test/control/router/{addresses,hygiene,retry}.test.ts",
-  "test/web/{answers,pause}.test.ts",
+  "test/web/{answers,pause,payload-messages,prompt-template,trace-tree}.test.ts",
   "web/src/**/*.test.tsx",
 ];
 
@@ -31,41 +31,44 @@ const UNIT = [
 const FAULTS = [
   "test/{crash,faults,model}/**/*.test.ts",
   "test/fuzz/{experiments,fuzz}.test.ts",
-  "test/engine/{database-faults,rollout,shared-data}.test.ts",
+  "test/engine/{crons,database-faults,rollout,shared-data,webhooks}.test.ts",
   "test/experiments/upload-faults.test.ts",
-  "test/traces/ingestion-faults.test.ts",
+  "test/traces/{agent-runs-faults,ingestion-faults,large-traces}.test.ts",
   "test/vault/flow-canary.test.ts",
   "test/control/{crashes,rollout,rollout-kills}.test.ts",
 ];
 
 /** Hosts that hang, drivers, keys: what fails there is no database. */
 const FAULTS_OF_HOSTS = [
-  "test/engine/{clock,data-faults,hosts-that-hang,large-states}.test.ts",
+  "test/engine/{auth-handlers-that-hang,clock,data-faults,hosts-that-hang,large-states}.test.ts",
   "test/fuzz/{auth-service,control-plane}.test.ts",
   "test/vault/{key-check,rotation}.test.ts",
-  "test/control/{docker-driver,docker-images,docker-rollout,orphans,process-build,process-driver}.test.ts",
-  "test/security/{docker-containers,docker-images,docker-network,git-sources}.test.ts",
+  "test/control/{docker-driver,docker-images,docker-rollout,orphans,process-build,process-driver,trace-collector,traces}.test.ts",
+  "test/security/{deployment-users,docker-containers,docker-images,docker-network,git-sources}.test.ts",
 ];
 
 const BROWSER = [
   "test/security/pages.test.ts",
-  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,runs,settings,task,threads}.test.ts",
+  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,prompts,queues,runs,settings,task,threads,trace-links,traces}.test.ts",
 ];
 
 /** Official clients that `npm ci` brings. */
-const CLIENTS = ["test/compat/{evaluate-js,js-client,langsmith-js,langsmith-js-api-v1,reconnect,remote-graph}.test.ts"];
+const CLIENTS = [
+  "test/compat/{evaluate-js,js-client,langsmith-js,langsmith-methods-js,reconnect,remote-graph}.test.ts",
+];
 
-/** The command line, clients that are installed or written in Python, pages of the documentation that are followed step by step. */
+/** The command line, clients that are installed, written in Python or have another base path, pages of the documentation that are followed step by step. */
 const COMMANDS = [
   "test/cli/**/*.test.ts",
-  "test/compat/{auth-python,deployment,evaluate-python,langgraph-deploy,langgraphjs-deploy,langsmith-python,python-client,tokens-in-graphs}.test.ts",
+  "test/compat/{auth-python,deployment,evaluate-python,langgraph-deploy,langgraphjs-deploy,langsmith-methods-python}.test.ts",
+  "test/compat/{langsmith-js-api-v1,langsmith-python,python-client,replayed-traffic,test-plugins,tokens-in-graphs}.test.ts",
   "test/docs/{deploy,oauth}.test.ts",
 ];
 
 /** Projects with packages of their own, installed from the registry. */
 const PACKAGE = [
   "test/engine/{author-imports,own-packages,provided-packages}.test.ts",
-  "test/docs/own-project.test.ts",
+  "test/docs/{own-project,tracing}.test.ts",
   "test/package/image.test.ts",
 ];
 
@@ -73,10 +76,19 @@ const PACKAGE = [
  * Their services start worker threads with databases. Node has crashed twice (SIGTRAP in V8, SIGSEGV) in a process that had run other
  * files before, so each of these files has its own process.
  */
-const ROUTES = ["test/http/route-table.test.ts"];
+const EXPERIMENTS_ON_SQLITE = [
+  "test/http/route-table.test.ts",
+  "test/experiments/{dataset-files,dataset-schemas}.test.ts",
+  "test/traces/{hostile-bodies,usage-in-parts}.test.ts",
+];
+/** What the database decides most: the SQL of filters, containment, merging, sums. `npm test` runs them on Postgres, too. */
 const EXPERIMENTS = [
-  "test/experiments/{at-once,compared-rows,comparison,query,query-filters,upload}.test.ts",
+  "test/experiments/{comparison,query,query-filters,splits,upload}.test.ts",
   "test/traces/{experiments,ingestion}.test.ts",
+];
+const MORE_EXPERIMENTS = [
+  "test/experiments/{annotation-queues,at-once,attachments,compared-rows,prompts,versions}.test.ts",
+  "test/traces/{agent-runs,reading,retention,sharing,threads,trace-page}.test.ts",
 ];
 
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
@@ -86,22 +98,25 @@ const POSTGRES = [
   "test/control/{leases,process,reconciler}.test.ts",
   "test/control/router/rows.test.ts",
   "test/vault/{flow-races,flows,refresh,sealed-columns,token-event-retention}.test.ts",
-  "test/http/{app-api,assistants,assistants-search,bulk-cancel,cancel,disconnects,event-storage,interrupts}.test.ts",
-  "test/http/{multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams,tenancy}.test.ts",
-  "test/http/{thread-stream,threads,threads-search}.test.ts",
+  "test/http/{app-api,assistants,assistants-search,bulk-cancel,cancel,crons,disconnects,event-storage,interrupts}.test.ts",
+  "test/http/{metrics,multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams}.test.ts",
+  "test/http/{store,store-search,thread-stream,thread-ttl,threads,threads-search,webhooks}.test.ts",
+  "test/http/custom-auth/filters.test.ts",
   "test/http/auth-service/{deletion,tokens}.test.ts",
   "test/security/{deployment-roles,fairness,open-proxied-streams,open-streams}.test.ts",
   "test/http/control/{changes,deployments,logs,revisions}.test.ts",
 ];
 
+/** The later a suite, the longer its files take: they are begun in reverse order. */
 export const SUITES: Readonly<Record<string, Suite>> = {
   unit: { include: UNIT, database: "sqlite", runs: "always" },
   api: {
     include: ["test/**/*.test.ts"],
     exclude: [
       ...UNIT,
-      ...ROUTES,
+      ...EXPERIMENTS_ON_SQLITE,
       ...EXPERIMENTS,
+      ...MORE_EXPERIMENTS,
       ...FAULTS,
       ...FAULTS_OF_HOSTS,
       ...BROWSER,
@@ -112,14 +127,24 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     database: "sqlite",
     runs: "always",
   },
-  experiments: { include: [...ROUTES, ...EXPERIMENTS], database: "sqlite", runs: "always", isolate: true },
+  experiments: {
+    include: [...EXPERIMENTS_ON_SQLITE, ...EXPERIMENTS, ...MORE_EXPERIMENTS],
+    database: "sqlite",
+    runs: "always",
+    isolate: true,
+  },
   "experiments on postgres": { include: EXPERIMENTS, database: "postgres", runs: "always", isolate: true },
+  "more experiments on postgres": { include: MORE_EXPERIMENTS, database: "postgres", runs: "rest", isolate: true },
   postgres: { include: POSTGRES, database: "postgres", runs: "always" },
-  faults: { include: FAULTS, database: "both", runs: "rest", isolate: true },
-  hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest", isolate: true },
+  "custom auth on postgres": {
+    include: ["test/http/custom-auth/routes.test.ts"],
+    database: "postgres",
+    runs: "rest",
+  },
   clients: { include: CLIENTS, database: "sqlite", runs: "always" },
-  commands: { include: COMMANDS, database: "sqlite", runs: "rest", isolate: true },
-  // Chromium takes a core by itself.
-  browser: { include: BROWSER, database: "sqlite", runs: "rest", maxWorkers: 2 },
-  package: { include: PACKAGE, database: "sqlite", runs: "rest", isolate: true },
+  commands: { include: COMMANDS, database: "sqlite", runs: "rest" },
+  browser: { include: BROWSER, database: "sqlite", runs: "rest" },
+  hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest" },
+  faults: { include: FAULTS, database: "both", runs: "rest" },
+  package: { include: PACKAGE, database: "sqlite", runs: "rest" },
 };

@@ -58,9 +58,9 @@ describe("a mistake in the configuration", () => {
     ["an unset variable", { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "env": ["NOT_SET_X"]}' }, [], "NOT_SET_X"],
     [
       "auth",
-      { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "auth": {"path": "./a.ts:x"}}' },
+      { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "auth": {"path": "./a.ts"}}' },
       [],
-      'the field "auth"',
+      'the field "auth".path must be "./file.ts:exportName"',
     ],
     [
       "auth that is no object",
@@ -108,7 +108,7 @@ describe("a mistake in the configuration", () => {
     await database.close();
     const { status, stderr } = await runCli(["serve", "--config", project.config, ...args]);
     expect(status).toBe(2);
-    expect(stderr).toContain("with 999-later: start that version");
+    expect(stderr).toContain("Migrations unknown to this version: 999-later. Start that version");
   });
 });
 
@@ -128,7 +128,7 @@ it("--studio lets the hosted Studio use the agent server, and prints the address
 
 describe("fields of langgraph.json without an effect", () => {
   const fields = {
-    ...{ store: { ttl: { default_ttl: 5 } }, http: { app: "./app.ts:app", disable_runs: true }, grafs: 1 },
+    ...{ store: { path: "./store.ts:store" }, encryption: { path: "./keys.ts:keys" }, grafs: 1 },
     // What asks for nothing, or for what is so anyway.
     ...{ node_version: "22", dependencies: ["."], dockerfile_lines: [], auth: { disable_studio_auth: true } },
   };
@@ -139,18 +139,14 @@ describe("fields of langgraph.json without an effect", () => {
     project = createProject(files);
     const { status, stderr } = await runCli(["serve", "--config", project.config, "--data", project.data]);
     expect(status).toBe(2);
-    expect(stderr).toContain(
-      "graphs.good.ui, store, http.app, http.disable_runs, grafs would have no effect: remove these fields",
-    );
+    expect(stderr).toContain("graphs.good.ui, store.path, encryption, grafs would have no effect: remove these fields");
   });
 
   it("are named by dev in one line", async () => {
     project = createProject(files);
     const server = await start("dev");
     expect((await wait(server, "good")).answer).toBe("one");
-    expect(server.output()).toContain(
-      "these fields have no effect: graphs.good.ui, store, http.app, http.disable_runs, grafs.",
-    );
+    expect(server.output()).toContain("these fields have no effect: graphs.good.ui, store.path, encryption, grafs.");
   });
 });
 
@@ -174,6 +170,15 @@ describe("a graph that cannot be loaded", () => {
     ]);
     expect(status).toBe(2);
     expect(stderr).toContain("graphs.bad could not be loaded (RangeError: at load)");
+  });
+
+  it("keeps serve from starting, also if it is the HTTP app", async () => {
+    const langgraph = { graphs: { good: "./good.mjs:graph" }, http: { app: "./bad.mjs:app" } };
+    project = createProject({ ...GOOD, ...files, "langgraph.json": JSON.stringify(langgraph) });
+    const flags = ["--config", project.config, "--data", project.data, "--port", "0"];
+    const { status, stderr } = await runCli(["serve", ...flags]);
+    expect(status).toBe(2);
+    expect(stderr).toContain("http.app could not be loaded (RangeError: at load). Fix the code");
   });
 
   it("and is Python gets a sentence that says what to do", async () => {

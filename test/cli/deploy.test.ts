@@ -109,7 +109,7 @@ describe("threadmill deploy", () => {
   });
 
   it.each([
-    ["there is no langgraph.json", {}, /There is no langgraph.json in/],
+    ["there is no langgraph.json", {}, /does not contain langgraph.json/],
     ["langgraph.json is broken", { "langgraph.json": "{" }, /is not valid JSON/],
     [
       "a file of secrets is missing",

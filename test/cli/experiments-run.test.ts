@@ -1,8 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { experimentOf } from "../experiments/experiment.ts";
+import type { Wire } from "../http/scenario.ts";
 import { runCli, startCli } from "../support/process.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";
@@ -37,7 +39,7 @@ describe("experiments run", () => {
   let project: TestProject;
   beforeAll(async () => {
     project = createProject({ "langgraph.json": '{"graphs": {"double": "./graph.mjs:graph"}}', "graph.mjs": GRAPH });
-    service = await startService({ inline: false, database: "sqlite", config: project.config });
+    service = await startService({ inline: false, database: "sqlite", config: project.config, tracing: true });
     url = await service.listen();
   });
   afterAll(async () => {
@@ -99,7 +101,8 @@ describe("experiments run", () => {
       },
     });
     expect(session.error_rate).toBeCloseTo(1 / 3, 12);
-    const { runs } = (await service.request("POST", "/api/v1/runs/query", { session: [session.id], error: true })).body;
+    const failed = { session: [session.id], is_root: true, error: true };
+    const { runs } = (await service.request("POST", "/api/v1/runs/query", failed)).body;
     expect(runs).toMatchObject([{ inputs: { n: 7 }, error: "RangeError: not seven", outputs: null }]);
     expect(existsSync(journal())).toBe(false);
   });
@@ -130,8 +133,8 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     await datasetOf("crashed!", [{ n: 1 }, { n: 2 }, { n: 100, door }, { n: 101, door }]);
     const child = startCli(flags("crashed!", "--name", "try two", "--concurrency", "1"), { env: NO_KEYS });
     const ended = once(child, "exit");
-    const rows = () => (existsSync(journal()) ? readFileSync(journal(), "utf8").split("\n").length - 1 : 0);
-    await until("two rows are done", async () => rows() === 2);
+    const lines = () => (existsSync(journal()) ? readFileSync(journal(), "utf8").split("\n").length - 1 : 0);
+    await until("two rows are done, after the line of the experiment", async () => lines() === 3);
     child.kill("SIGKILL");
     await ended;
     folder.write("door", "");
@@ -139,6 +142,40 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     expect(status).toBe(0);
     expect(stderr).toContain("Skipping finished rows: 2 rows of 4.");
     expect(await get("/api/v1/sessions?name=try+two&include_stats=true")).toMatchObject([{ run_count: 4 }]);
+  });
+
+  it("stores the trace of the graph below each run, in the experiment alone", async () => {
+    await datasetOf("with traces", [{ n: 1 }, { n: 7 }]);
+    expect((await run("with traces", "--name", "try traces")).status).toBe(0);
+    const [session] = await get("/api/v1/sessions?name=try+traces");
+    const query = async (body: object) => (await service.request("POST", "/api/v1/runs/query", body)).body.runs;
+    const found = await until("the traces are stored", async () => {
+      const all = await query({ session: [session.id] });
+      return all.length === 6 && all.every(({ end_time }: { end_time: unknown }) => end_time) ? all : undefined;
+    });
+    for (const n of [1, 7]) {
+      const [root, graph, node] = ["", "double", "double"].map((_, depth) =>
+        found.find((each: Wire) => each.inputs.n === n && each.parent_run_ids.length === depth),
+      );
+      expect(root).toMatchObject({ reference_example_id: expect.any(String), dotted_order: expect.any(String) });
+      expect(graph).toMatchObject({ name: "double", parent_run_id: root.id, reference_example_id: null });
+      expect(node).toMatchObject({ name: "double", parent_run_id: graph.id, trace_id: root.id });
+      expect(node.error ?? node.outputs).toEqual(n === 7 ? expect.stringContaining("not seven") : { answer: 2 });
+    }
+    expect(await get("/api/v1/sessions?name=try+traces&include_stats=true")).toMatchObject([{ run_count: 2 }]);
+    expect(await get("/api/v1/sessions?name=double")).toEqual([]);
+  });
+
+  it("refuses to continue the rows of another experiment", async () => {
+    await datasetOf("two names", [{ n: 1 }]);
+    const experiment = { id: randomUUID(), name: "the first" };
+    const row = { row_id: randomUUID() };
+    folder.write("journal.jsonl", `${JSON.stringify({ experiment })}\n${JSON.stringify(row)}\n`);
+    const { status, stderr } = await run("two names", "--name", "the second");
+    expect(status).toBe(1);
+    expect(stderr).toContain(
+      'contains rows of experiment "the first". To continue that experiment, pass its name with --name',
+    );
   });
 
   it("repeats examples, and leaves a line out that a crash has cut off", async () => {
@@ -150,19 +187,60 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     expect((await get(`/api/v1/datasets/${session.reference_dataset_id}`)).example_count).toBe(1);
   });
 
-  it("puts the result beside a dataset that takes no uploads", async () => {
+  it("adds the experiment to a dataset that takes no uploads, as the runs of traces", async () => {
     const { body: dataset } = await service.request("POST", "/api/v1/datasets", { name: "by hand" });
-    await service.request("POST", "/api/v1/examples", {
+    const example = await service.request("POST", "/api/v1/examples", {
       dataset_id: dataset.id,
       inputs: { n: 4 },
       outputs: { answer: 8 },
     });
-    const { status, stderr } = await run("by hand", "--name", "try four");
+    const { status, stdout } = await run("by hand", "--name", "try four", "--json");
     expect(status).toBe(0);
-    expect(stderr).toContain('the experiment is stored in dataset "by hand (results)"');
-    expect(await get("/api/v1/datasets?name=by+hand+%28results%29")).toMatchObject([
-      { example_count: 1, session_count: 1 },
+    const { experiment } = JSON.parse(stdout);
+    expect(experiment).toMatchObject({ name: "try four", reference_dataset_id: dataset.id, run_count: 1 });
+    const body = { session: [experiment.id], is_root: true };
+    const { runs } = (await service.request("POST", "/api/v1/runs/query", body)).body;
+    expect(runs).toMatchObject([
+      {
+        name: "double",
+        run_type: "chain",
+        status: "success",
+        inputs: { n: 4 },
+        outputs: { answer: 8 },
+        reference_example_id: example.body.id,
+        dotted_order: expect.stringContaining("Z"),
+      },
     ]);
+    expect(Date.parse(runs[0].end_time)).toBeGreaterThanOrEqual(Date.parse(runs[0].start_time));
+    const again = await run("by hand", "--name", "try four");
+    expect(again.status).toBe(1);
+    expect(again.stderr).toContain('Experiment "try four" already exists; nothing was stored.');
+  });
+
+  it("stores nothing twice when it was stopped after the upload", async () => {
+    await datasetOf("stored twice", [{ n: 1 }, { n: 2 }]);
+    const evaluators = ["--evaluators", join(folder.folder, "evaluators.mjs")];
+    expect((await run("stored twice", "--name", "try five", ...evaluators)).status).toBe(0);
+    const [session] = await get("/api/v1/sessions?name=try+five&include_stats=true");
+    const found = { session: [session.id], is_root: true };
+    const { runs } = (await service.request("POST", "/api/v1/runs/query", found)).body;
+    // The journal as it was before it was deleted.
+    const rows = runs.map((stored: Record<string, unknown>) => ({
+      run_id: stored.id,
+      row_id: stored.reference_example_id,
+      run_name: "double",
+      inputs: stored.inputs,
+      actual_outputs: stored.outputs,
+      error: null,
+      start_time: stored.start_time,
+      end_time: stored.end_time,
+      evaluation_scores: [{ key: "correct", score: true }],
+    }));
+    const lines = [{ experiment: { id: session.id, name: "try five" } }, ...rows];
+    folder.write("journal.jsonl", `${lines.map((line: object) => JSON.stringify(line)).join("\n")}\n`);
+    const again = await run("stored twice", "--name", "try five", "--concurrency", "1");
+    expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining("Skipping finished rows: 2 rows of 2.") });
+    expect(await get("/api/v1/sessions?name=try+five&include_stats=true")).toMatchObject([{ run_count: 2 }]);
   });
 
   it("keeps what is done when the service refuses, and says so", async () => {

@@ -195,7 +195,7 @@ describe("experiments upload", () => {
       `\ufeff${lines({ ...FRANCE, output: 1 })}\r\n${lines({ ...FRANCE, notes: 2 })}`,
     );
     const { stderr } = await upload(path, "--dataset", "capitals");
-    expect(stderr).toContain('not stored: "output", "notes"');
+    expect(stderr).toContain('ignored unknown row fields: "output", "notes"');
     expect(recorder.requests[0]?.body).toMatchObject({ experiment_name: "run of monday", dataset_name: "capitals" });
     expect(recorder.requests[0]?.body.results).toHaveLength(2);
   });
@@ -284,16 +284,16 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       const { status, stderr } = await upload(file("results.json", PROMPTFOO));
       expect(status).toBe(1);
       expect(recorder.requests).toEqual([]);
-      expect(stderr).toContain("results.json has 3 experiments.");
+      expect(stderr).toContain("results.json contains 3 experiments.");
       expect(stderr).toContain("--provider openai:gpt-5 --prompt 'Capital of {{country}}? One word.'");
       expect(stderr).toContain("--provider mini --prompt 'Name the capital of {{country}}.'");
       const unknown = await upload(file("results.json", PROMPTFOO), "--provider", "gpt-5");
       expect(unknown).toMatchObject({
         status: 1,
-        stderr: expect.stringContaining("has no results for this provider and prompt"),
+        stderr: expect.stringContaining("contains no results that match --provider and --prompt"),
       });
       const half = await upload(file("results.json", PROMPTFOO), "--provider", "openai:gpt-5");
-      expect(half.stderr).toContain("has 2 experiments");
+      expect(half.stderr).toContain("contains 2 experiments");
     });
 
     it("takes one of them, with its scores, answers and times", async () => {
@@ -365,7 +365,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
   describe("of a file that cannot be used", () => {
     const DATASET = ["--dataset", "d"];
     it.each<[string, string, unknown, string[], string]>([
-      ["no dataset", "a.jsonl", lines(FRANCE), [], "No dataset is set: pass --dataset NAME"],
+      ["no dataset", "a.jsonl", lines(FRANCE), [], "No dataset specified: pass --dataset NAME"],
       ["no JSON", "a.jsonl", `${lines(FRANCE)}\n{"inputs": }\n`, DATASET, "a.jsonl, line 3: is not valid JSON: "],
       ["no object", "a.jsonl", lines(FRANCE, [1]), DATASET, "a.jsonl, line 2: a row must be an object"],
       [
@@ -373,7 +373,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "a.jsonl",
         lines({ ...FRANCE, latency: "2s" }),
         DATASET,
-        'line 1: latency must be a number of seconds, 0 or more, not "2s"',
+        'line 1: latency must be a number of seconds (0 or more), not "2s"',
       ],
       ["nothing", "a.jsonl", "\n", DATASET, "a.jsonl: the file contains no rows"],
       ["no rows", "a.csv", "input,output\n", DATASET, "a.csv: the file contains no rows"],
@@ -384,7 +384,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         DATASET,
         'a.csv, line 1: unknown column "question". Valid columns: row_id',
       ],
-      ["no inputs", "a.csv", "output\nx\n", DATASET, "a.csv, line 1: there is no column for inputs"],
+      ["no inputs", "a.csv", "output\nx\n", DATASET, "a.csv, line 1: no column contains inputs"],
       ["two columns", "a.csv", "input,input\nx,y\n", DATASET, 'line 1: duplicate column "input"'],
       [
         "a score",
@@ -402,7 +402,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       ],
       ["an object column", "a.csv", "inputs\nx\n", DATASET, 'line 2: column "inputs" must be a JSON object, not "x".'],
       ["no results", "a.json", { experiment_name: "x" }, [], 'a.json: has no list "results"'],
-      ["other results", "a.json", { results: 1 }, [], 'a.json: must have exactly one list "results"'],
+      ["other results", "a.json", { results: 1 }, [], 'a.json: must contain exactly one list "results"'],
       ["a cut off file", "a.json", '{"results": [{"a": 1}', [], "a.json: is not valid JSON: the file is incomplete"],
       [
         "a bad row",
@@ -419,7 +419,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "element 1 of results, byte 22: is not valid JSON: expected , or ]",
       ],
       ["UTF-16", "a.jsonl", Buffer.from("\ufeff{}", "utf16le").toString("latin1"), DATASET, "UTF-16 is not supported"],
-      ["anything", "a.txt", "hello\n", DATASET, "a.txt: cannot detect the format. Set it with --format."],
+      ["anything", "a.txt", "hello\n", DATASET, "a.txt: the format cannot be detected. Set it with --format."],
       ["no sample", "a.jsonl", lines({ doc_id: 1 }), ["--format", "lm-eval"], 'line 1: has no field "doc"'],
       ["no result", "a.json", [{ inputs: {} }], ["--format", "promptfoo"], 'element 0: has no field "vars"'],
     ])("(%s) says what is wrong, where, and sends nothing", async (_, name, content, args, sentence) => {
@@ -454,7 +454,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       { loc: ["body", "experiment_name"], msg: "Field required", type: "missing" },
       { loc: ["body", "results", 1, "start_time"], msg: "Input should be a valid datetime", type: "x", input: "noon" },
       { loc: ["body", "results", 1, "evaluation_scores", 0, "key"], msg: "Field required", type: "missing", input: {} },
-      { loc: ["body"], msg: "dataset_id or dataset_name must be given", type: "value_error" },
+      { loc: ["body"], msg: "dataset_id or dataset_name is required", type: "value_error" },
     ];
 
     it("lists what is wrong with the places in the file", async () => {
@@ -469,7 +469,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
   experiment_name: Field required
   line 4 (results[1]) start_time: Input should be a valid datetime, not "noon"
   line 4 (results[1]) evaluation_scores[0].key: Field required
-  the upload: dataset_id or dataset_name must be given
+  the upload: dataset_id or dataset_name is required
 `);
       const { stderr: ofJson } = await upload(file("a.json", BODY));
       expect(ofJson).toContain('\n  results[1] start_time: Input should be a valid datetime, not "noon"\n');
@@ -509,7 +509,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         500,
         { detail: SAID },
         [],
-        `The service failed with an error (500: ${SAID}). Check the service's log and try again.`,
+        `The service could not process the request (500: ${SAID}). Check the service's log and try again.`,
       ],
       [200, "<html>hello</html>", [], "is not Threadmill: its response is not JSON. Correct --url."],
     ])("with %i %j %j, says what to do", async (status, body, args, sentence) => {
@@ -761,7 +761,7 @@ describe("experiments export", () => {
     await recorder.stop();
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: expect.stringContaining("The service failed with an error (500: No more.)"),
+      stderr: expect.stringContaining("The service could not process the request (500: No more.)"),
     });
     expect(recorder.requests.at(-1)?.body).toEqual({ session_ids: [id], offset: 100, limit: 100 });
     expect(readFileSync(kept, "utf8")).toBe("before");

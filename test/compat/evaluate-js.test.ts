@@ -10,12 +10,14 @@ import { type FakeOpenAI, langsmithEnv, startFakeOpenAI } from "./evaluate-env.t
 /** The scenarios of js/evaluate-scenarios.ts; a test below fails when this list is not complete. */
 const SCENARIOS = [
   "evaluate() leaves an experiment with its rows, scores, tokens and errors",
+  "evaluate() runs the examples of a split with their attachments",
   "evaluate() on the dataset of an uploaded experiment compares with it",
   "evaluateComparative() prefers the runs of one experiment",
   "traceable functions are a tree with metadata, tags, errors and the time of the first token",
   "attachments come back byte by byte",
-  "wrapOpenAI() keeps messages, tokens and costs",
+  "wrapOpenAI() keeps messages, tokens, costs and the time of the first token",
   "a LangGraph graph is traced with its nodes",
+  "LangChain models in a graph report tokens, costs and the time of the first token",
   "feedback is found with its run, whether it came before or after",
 ];
 

@@ -7,6 +7,7 @@ import { pythonEnv, runScenarios, type ScenarioLine } from "./python-env.ts";
 /** The scenarios of python/evaluate_scenarios.py; a test below fails when this list is not complete. */
 const SCENARIOS = [
   "evaluate() leaves an experiment with its rows, scores, tokens and errors",
+  "evaluate() runs the examples of a split with their attachments",
   "aevaluate() leaves the same",
   "evaluate() on the dataset of an uploaded experiment compares with it",
   "evaluate_existing() adds scores to the runs of an experiment",
@@ -16,6 +17,7 @@ const SCENARIOS = [
   "attachments come back byte by byte",
   "wrap_openai() keeps messages, tokens and the time of the first token",
   "a LangGraph graph is traced with its nodes",
+  "LangChain models in a graph report tokens, costs and the time of the first token",
   "feedback is found with its run, whether it came before or after",
   "the pytest plugin leaves an experiment with a row for each test",
 ];

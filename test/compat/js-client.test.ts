@@ -5,12 +5,15 @@ import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { assistantScenarios } from "./js/assistants.ts";
 import { cancelScenarios } from "./js/cancel.ts";
+import { cronScenarios } from "./js/crons.ts";
 import { interruptScenarios } from "./js/interrupts.ts";
 import { runScenarios } from "./js/runs.ts";
 import { stateScenarios } from "./js/state.ts";
 import { statelessScenarios } from "./js/stateless.ts";
+import { storeScenarios } from "./js/store.ts";
 import { streamScenarios } from "./js/streams.ts";
 import { threadScenarios } from "./js/threads.ts";
+import { webhookScenarios } from "./js/webhooks.ts";
 
 // The newest version that installs, and the one that a plain `npm install` brings. The types of the older one are
 // those of the newer, as far as the scenarios go.
@@ -38,5 +41,9 @@ describe.each(databases)("the official JavaScript client against %s", (database)
     cancelScenarios(client);
     stateScenarios(client);
     statelessScenarios(client);
+    webhookScenarios(client);
+    storeScenarios(client);
+    // Version 2.0.0 has no methods that change crons.
+    if (_version === "1.11.2") cronScenarios(client);
   });
 });

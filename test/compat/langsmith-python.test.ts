@@ -14,6 +14,11 @@ const SCENARIOS = [
   "datasets are created, read, found, shared and deleted",
   "examples are created, changed and deleted",
   "examples are listed to the last, by ids, metadata and moments",
+  "datasets have splits, which examples join and leave",
+  "datasets have versions, which are found by time and tag, and compared",
+  "datasets are uploaded as CSV, read as chats, and cloned",
+  "examples have attachments, and what their run has",
+  "the asynchronous client reads and writes datasets and examples",
   "runs are listed to the last, filtered, and read",
   "feedback is listed, created, changed and deleted, and the statistics follow",
   "what a feedback key means is said, found, changed and forgotten",
@@ -21,6 +26,10 @@ const SCENARIOS = [
   "the results of an experiment are gone through example by example",
   "experiments are kept together for comparison",
   "version 2 answers runs page by page, and examples side by side",
+  "prompts are pushed, pulled as they were, and committed on the latest commit only",
+  "runs are shared by a link, read with it, and closed",
+  "threads are listed, read and counted",
+  "feedback is sent with a token instead of a key",
 ];
 
 const NAMES = PREFIXES.flatMap((prefix) => SCENARIOS.map((scenario) => `${prefix}: ${scenario}`));

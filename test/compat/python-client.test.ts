@@ -27,6 +27,10 @@ const SCENARIOS = [
   "sync: an interrupt is resumed, and the states are read",
   "sync: a run is cancelled, and another refused meanwhile",
   "sync: stateless runs are created in batches",
+  "sync: crons are created, searched, counted, changed and deleted",
+  "sync: threads have a time to live and are pruned",
+  "sync: a webhook is called when a run ends",
+  "sync: items are stored, found, listed and deleted",
 ];
 
 const { python } = await pythonEnv();

@@ -45,20 +45,33 @@ export interface ScenarioLine {
  * Runs a script of the folder python to its end, at most two minutes.
  *
  * @param env added to the environment of this process
- * @returns its scenarios in their order, and what it wrote on standard error
+ * @returns what it wrote on standard output and on standard error
  */
-export async function runScenarios(
+export async function runScript(
   python: string,
   script: string,
   args: string[],
   env: Record<string, string> = {},
-): Promise<{ lines: ScenarioLine[]; complaints: string }> {
+): Promise<{ printed: string; complaints: string }> {
   const child = spawn(python, ["-B", join(import.meta.dirname, "python", script), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },
     timeout: 120_000,
   });
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  const lines = printed.split("\n").filter(Boolean);
-  return { lines: lines.map((line) => JSON.parse(line) as ScenarioLine), complaints };
+  return { printed, complaints };
+}
+
+/** {@link runScript} for a script that prints its scenarios. @returns the scenarios in their order */
+export async function runScenarios(
+  ...args: Parameters<typeof runScript>
+): Promise<{ lines: ScenarioLine[]; complaints: string }> {
+  const { printed, complaints } = await runScript(...args);
+  return {
+    lines: printed
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as ScenarioLine),
+    complaints,
+  };
 }

@@ -6,7 +6,7 @@ import { freePort, type ServerProcess, startProcess } from "../support/process.t
 import { until } from "../support/until.ts";
 import { packed } from "./deployed-project.ts";
 
-const KEY = "a-key-of-the-operator-0123456789abcdef";
+export const OPERATOR_KEY = "a-key-of-the-operator-0123456789abcdef";
 /** Whoever asks in a closed loop is most of the load that it waits for. */
 const LOOK_MS = 50;
 /** On a machine that does other things, too. */
@@ -52,7 +52,7 @@ export class DeployedService {
       databaseUrl: this.database.url,
       port: await freePort(),
       env: {
-        API_KEYS: KEY,
+        API_KEYS: OPERATOR_KEY,
         ...this.#env,
         ...(failpoint !== undefined && { FAILPOINT: failpoint, FAIL_AFTER: passage }),
       },
@@ -78,7 +78,7 @@ export class DeployedService {
   send(method: string, path: string, body?: unknown): Promise<Response> {
     return fetch(`${this.server.url}${path}`, {
       method,
-      headers: { "x-api-key": KEY, ...(body !== undefined && { "content-type": "application/json" }) },
+      headers: { "x-api-key": OPERATOR_KEY, ...(body !== undefined && { "content-type": "application/json" }) },
       body: body === undefined ? null : JSON.stringify(body),
     });
   }

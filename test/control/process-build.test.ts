@@ -166,20 +166,20 @@ describe("a build of the process driver", () => {
       "is to be read elsewhere",
       PROJECT,
       { config_path: "../../x.json" },
-      'The path "../../x.json" of langgraph.json is not within the source: set langgraph_config_path to a relative path.',
+      'langgraph_config_path "../../x.json" is not a file path within the source: use a relative path.',
     ],
     [
       "is to be read anywhere",
       PROJECT,
       { config_path: "/etc/passwd" },
-      'The path "/etc/passwd" of langgraph.json is not within the source: set langgraph_config_path to a relative path.',
+      'langgraph_config_path "/etc/passwd" is not a file path within the source: use a relative path.',
     ],
     ["has one that is no JSON", { "langgraph.json": "{" }, {}, "langgraph.json is not valid JSON."],
     [
       "has no graphs",
       { "langgraph.json": "{}" },
       {},
-      'langgraph.json: the field "graphs" must map graph names to paths, like {"agent": "./agent.ts:graph"}.',
+      'langgraph.json: the field "graphs" must map graph names to paths, for example {"agent": "./agent.ts:graph"}.',
     ],
     [
       "names a module that is not there",
@@ -356,8 +356,8 @@ describe("a build of a git repository", () => {
 
   it.each([
     ["nobody/has/this", /git fetch failed with status 128.*couldn't find remote ref/s],
-    ["--upload-pack=touch /tmp/evil", /is not a valid name of a branch/],
-    ["a..b", /is not a valid name of a branch/],
+    ["--upload-pack=touch /tmp/evil", /is not a valid branch name/],
+    ["a..b", /is not a valid branch name/],
   ])("fails in a sentence for the ref %s", async (ref, sentence) => {
     await expect(world.build(source(ref))).rejects.toThrow(sentence);
   });

@@ -113,10 +113,13 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
   it("has drivers start so many instances at a time, and no more", async () => {
     const { ensure } = world.driver;
     let [now, max] = [0, 0];
+    const two = Promise.withResolvers<void>();
     world.driver.ensure = async (order) => {
       max = Math.max(max, ++now);
-      // Long enough for others to come.
-      await world.turns(now < 2 ? 500 : 5);
+      if (now === 2) two.resolve();
+      await two.promise;
+      // Long enough for a third to come.
+      await world.turns(50);
       now--;
       return ensure.call(world.driver, order);
     };

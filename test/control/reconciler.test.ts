@@ -38,7 +38,10 @@ describe.each(databases)("a deployment on %s", (name) => {
 
     it("gets its secrets, and who it is, and nothing else of an environment", async () => {
       world.start();
-      const secrets = [{ name: "OPENAI_API_KEY", value: "sk-1" }];
+      const secrets = [
+        { name: "OPENAI_API_KEY", value: "sk-1" },
+        { name: "THREADMILL_TRACE_STATELESS", value: "1" },
+      ];
       const id = await world.deploy("secretive", "main", { secrets });
       await world.become(id, "DEPLOYED");
       const order = [...world.driver.running.values()][0]?.order;
@@ -48,9 +51,13 @@ describe.each(databases)("a deployment on %s", (name) => {
         LANGSMITH_HOST_PROJECT_ID: id,
         LANGSMITH_HOST_PROJECT_NAME: "secretive",
         LANGSMITH_HOST_REVISION_ID: order?.revision_id,
+        LANGSMITH_TENANT_ID: order?.tenant_id,
         THREADMILL_ROLLOUT: String((await world.revision(id, 1)).deploying_at),
+        THREADMILL_TRACE_STATELESS: "1",
+        THREADMILL_TRACING: "0.5",
+        THREADMILL_TRACING_PROJECT: "secretive",
       });
-      expect(world.driver.envs).toEqual([{ OPENAI_API_KEY: "sk-1" }]);
+      expect(world.driver.envs).toEqual([{ OPENAI_API_KEY: "sk-1", THREADMILL_TRACE_STATELESS: "1" }]);
     });
 
     it("has new instances execute runs once they serve, and not before", async () => {
@@ -85,7 +92,7 @@ describe.each(databases)("a deployment on %s", (name) => {
         );
       await keptAre(3, 4, 5, 6, 7);
       const revision_id = async (n: number) => (await world.revision(id, n)).revision_id;
-      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("the build was removed");
+      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("its build was removed");
       await world.redeploy(id, await revision_id(3));
       await world.become(id, ...Array.from({ length: 7 }, () => "DEPLOYED"));
       await world.update(id, "run-8");
@@ -170,7 +177,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       [
         "run-dies",
         "DEPLOY_FAILED",
-        "An instance ended 3 times before it was ready. Last exit: the process exited with status 1.",
+        "An instance exited 3 times before it became ready. Last exit: the process exited with status 1.",
       ],
       [
         "run-never",

@@ -177,6 +177,8 @@ export class World {
       router: new MemoryRouter(this.in_flight),
       seal: this.#seal,
       uploads: { fileOf: () => "", removeOf: async () => undefined },
+      collectTraces: async () => undefined,
+      default_env: { THREADMILL_TRACING: "0.5", THREADMILL_TRACE_STATELESS: "0" },
       clock: this.time,
       log,
       settings: SETTINGS,

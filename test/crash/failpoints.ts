@@ -12,7 +12,10 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     file: "/src/agent-server/engine/execution/journal.ts",
     before: "if (events.length > 0) feed.publish(events);",
   },
-  "after-delete": { file: "/src/agent-server/runs/runs.ts", before: "if (done) return;" },
+  "after-delete": {
+    file: "/src/agent-server/runs/runs.ts",
+    before: "if (done) return this.#context.engine.deleteTraces();",
+  },
   "after-new-key": { file: "/src/cli/keys/rotate-encryption.ts", before: "ring.reloadIfChanged();" },
   "in-reseal": { file: "/src/access/encryption/rotation.ts", before: "after = last.row_id;" },
   "before-key-removal": {

@@ -157,8 +157,8 @@ describe("docs/deploy.md", () => {
     expect((await server.call("POST", "/deployments/my-agent/runs/wait", {})).status).toBe(403);
   });
 
-  it("names the versions of the official command lines that the tests deploy with", () => {
-    const [js = "", python = ""] = blocks("Use the official command lines");
+  it("names the versions of the official CLIs that the tests deploy with", () => {
+    const [js = "", python = ""] = blocks("Use the official CLIs");
     expect(js).toContain(`npx ${PACKAGE} deploy `);
     expect(python).toContain(
       `pip install ${/^langgraph-cli==.*\n/m.exec(read("test/compat/python/requirements.txt"))?.[0]}`,

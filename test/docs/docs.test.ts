@@ -6,6 +6,7 @@ import { RunStatus, StreamMode, ThreadStatus } from "../../src/agent-server/cont
 import { ERRORS } from "../../src/platform/errors.ts";
 import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../support/run-states.ts";
 import { openTestStorage } from "../support/storage.ts";
+import { METHODS_PAGE, methodsPage } from "./langsmith-methods.ts";
 import { TABLES, withTables } from "./settings-tables.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -117,6 +118,12 @@ describe("the settings", () => {
     );
     expect(rows.length).toBeGreaterThan(9);
     expect(rows.length).toBeLessThan(15);
+  });
+});
+
+describe("the methods of the official clients", () => {
+  it("in docs/compatibility-langsmith.md are those of the table (write them with: node test/docs/langsmith-methods.ts)", () => {
+    expect(read(METHODS_PAGE)).toBe(methodsPage());
   });
 });
 

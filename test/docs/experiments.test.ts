@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/contract/routes.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { blocksIn, ROOT, read } from "./page.ts";
 
@@ -51,18 +50,5 @@ describe("docs/experiments.md", () => {
     const outOfPlace = ["session_id", "key", "is_lower_score_better", "contains_thread_feedback"];
     const fields = [...Object.keys(PairComparison?.properties ?? {}), ...Object.keys(FeedbackStats?.properties ?? {})];
     expect(fields.filter((name) => !explained.has(name) && !outOfPlace.includes(name))).toEqual([]);
-  });
-});
-
-describe("the comments of the experiments' route table", () => {
-  const source = read("src/experiments/contract/routes.ts");
-  const routes = [
-    ...Object.values(experimentRoutes).flatMap((group) => Object.entries(group)),
-    ...Object.entries(experimentRoutesV2),
-  ];
-
-  it.each(routes as [string, { method: string; path: string }][])("say what %s is", (name, { method, path }) => {
-    const comment = new RegExp(`^ *${name}: .*, // (.*)$`, "m").exec(source)?.[1];
-    expect(comment).toBe(`${method.toUpperCase()} ${path}`);
   });
 });

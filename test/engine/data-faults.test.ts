@@ -161,7 +161,7 @@ describe("a data folder", () => {
         expect(await refusal()).toMatch(/The disk .* is full/);
         rmSync(join(folder, "filler"));
         execFileSync("mount", ["-o", "remount,ro", folder]);
-        expect(await refusal()).toMatch(/cannot be written/);
+        expect(await refusal()).toMatch(/is not writable/);
         expect(readdirSync(folder).filter((name) => statSync(join(folder, name)).size > 0)).toEqual([]);
       }),
     );

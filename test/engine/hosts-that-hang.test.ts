@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Intervals } from "../../src/config/config.ts";
 import { databases } from "../support/databases.ts";
+import { createProject, oneNodeGraph } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { readUntil } from "../support/stream.ts";
 
@@ -55,4 +56,23 @@ describe.each(databases)("graph hosts that hang or die on %s", (database) => {
     expect((await join(culprit)).body.__error__.message).toContain("no response for 2500 ms");
     expect((await service.request("POST", "/runs/wait", GOOD)).body.items).toEqual(["a", "b", "c"]);
   });
+});
+
+it("a route of the HTTP app that blocks its thread delays no other request, and its host is replaced", async () => {
+  const app = `export const app = (request) => { while (request.url.endsWith("/blocks")); return new Response("fine"); };`;
+  const langgraph = { graphs: { agent: "./agent.mjs:graph" }, http: { app: "./app.mjs:app" } };
+  const files = { "agent.mjs": oneNodeGraph("one"), "app.mjs": app, "langgraph.json": JSON.stringify(langgraph) };
+  const project = createProject(files);
+  const env = { THREADMILL_HOST_TIMEOUT: "1s" };
+  const service = await startService({ inline: false, database: "sqlite", config: project.config, env });
+  const blocked = service.request("GET", "/blocks");
+  expect((await service.request("POST", "/runs/wait", { assistant_id: "agent", input: {} })).body).toEqual({
+    answer: "one",
+  });
+  expect(await Promise.race([blocked, "blocked"])).toBe("blocked");
+  const { status, body } = await blocked;
+  expect([status, body.detail]).toEqual([502, expect.stringContaining("Its thread has ended.")]);
+  expect((await service.request("GET", "/next")).text).toBe("fine");
+  await service.stop();
+  project.drop();
 });

@@ -1,5 +1,8 @@
+import { type RawBuilder, sql } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgres } from "../../src/platform/database/postgres/postgres.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { Scenario } from "../http/scenario.ts";
 import { databases } from "../support/databases.ts";
 import { until } from "../support/until.ts";
@@ -25,6 +28,17 @@ describe.runIf(databases.includes("postgres"))("when connections to Postgres bre
     admin.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
     );
+
+  it("a query waits for a connection of a pool in use while the database responds", async () => {
+    const storage = openPostgres({ url: api.service.database.url as string, log: createLog("silent"), pool_size: 1 });
+    const select = (value: RawBuilder<unknown>) =>
+      storage.read.first(sql`select ${value} as value`.compile(storage.read.k));
+    // Longer than a query waits in the queue of the pool before it is queued again.
+    const long = select(sql`pg_sleep(4.5)::text`);
+    expect(await select(sql`7`)).toEqual({ value: 7 });
+    await long;
+    await storage.close();
+  });
 
   it("every accepted run reaches its end all the same", async () => {
     const accepted: { thread_id: string; run_id: string }[] = [];

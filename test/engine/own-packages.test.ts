@@ -8,6 +8,7 @@ import { freePort, runCli, startProcess } from "../support/process.ts";
 import { createProject, oneNodeGraph, type TestProject } from "../support/project.ts";
 import { startService } from "../support/service.ts";
 import { parseSse, type SseEvent } from "../support/sse.ts";
+import { until } from "../support/until.ts";
 
 const AGENT = join(import.meta.dirname, "../graphs/own-packages/agent.ts");
 const GRAPHS = ["talk", "ask", "steps", "delta", "described", "calls"];
@@ -57,7 +58,7 @@ interface Served {
 }
 
 async function served({ config }: TestProject): Promise<Served> {
-  const service = await startService({ inline: false, database: "sqlite", config });
+  const service = await startService({ inline: false, tracing: true, database: "sqlite", config });
   expect(await service.threadmill.loaded).toEqual({});
   return { request: async (...request) => (await service.request(...request)).text, stop: service.stop };
 }
@@ -123,6 +124,21 @@ describe.runIf(isInstalled).each<Case>([
       "BaseMessage+AIMessage",
       "BaseMessage+HumanMessage",
     ]);
+  });
+
+  // Instances of deployments do not store traces.
+  it.runIf(serve === served)("is traced with its nodes and models", async () => {
+    const thread_id = await thread();
+    const input = { messages: [{ role: "user", content: "hello" }] };
+    const created = await send("POST", `/threads/${thread_id}/runs`, { assistant_id: "talk", input });
+    await send("GET", `/threads/${thread_id}/runs/${created.run_id}/join`);
+    const root = await until("the trace is stored", async () => {
+      const found = await send("GET", `/api/v1/runs/${created.run_id}`);
+      return found.status === "success" && found;
+    });
+    expect(root).toMatchObject({ name: "talk", thread_id, trace_id: created.run_id });
+    const types = root.child_run_ids.map(async (id: string) => (await send("GET", `/api/v1/runs/${id}`)).run_type);
+    expect(await Promise.all(types)).toEqual(expect.arrayContaining(["chain", "llm"]));
   });
 
   it("gives nodes messages of the project's classes after a resume", async () => {
@@ -255,7 +271,8 @@ describe.runIf(isInstalled)("a process that serves a project", () => {
     expect(answer).toEqual({ answer: "one" });
     const warnings = logged.map(({ warning }) => warning).filter((text) => text?.includes("copies of @langchain/core"));
     expect(warnings).toHaveLength(1);
-    for (const modules of [mine, others]) expect(warnings[0]).toContain(`${modules}/@langchain/core/ (by import)`);
+    for (const modules of [mine, others])
+      expect(warnings[0]).toContain(`${modules}/@langchain/core/ (loaded with import)`);
   });
 
   it("gives each graph of a monorepo the packages that its own file finds", async () => {

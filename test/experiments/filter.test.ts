@@ -96,11 +96,11 @@ describe("expressions of the official docs and clients", () => {
     ],
     [
       'and(in(metadata_key, ["session_id","conversation_id","thread_id"]), eq(metadata_value, "t"))',
-      { op: "and", of: [thread({ op: "eq", field: "metadata_value", value: "t" })] },
+      { op: "and", of: [entryOfThread] },
     ],
-    ['eq(thread_id, "t")', thread({ op: "eq", field: "metadata_value", value: "t" })],
-    ['neq(thread_id, "t")', { op: "not", of: thread({ op: "eq", field: "metadata_value", value: "t" }) }],
-    ['in(thread_id, ["t", "u"])', thread({ op: "in", field: "metadata_value", values: ["t", "u"] })],
+    ['eq(thread_id, "t")', thread("t")],
+    ['neq(thread_id, "t")', { op: "not", of: thread("t") }],
+    ['in(thread_id, ["t", "u"])', thread("t", "u")],
     [
       `and(not(has(metadata, '{"foo": "bar"}')), exists(metadata, "tenant_id"))`,
       {
@@ -126,10 +126,15 @@ describe("expressions of the official docs and clients", () => {
   });
 });
 
-function thread(value: Condition<"metadata_value">): Filter {
-  const keys = ["session_id", "conversation_id", "thread_id"];
-  return { op: "metadata", where: [{ op: "in", field: "metadata_key", values: keys }, value] };
-}
+const thread = (...ids: string[]): Filter => ({ op: "thread", ids });
+
+const entryOfThread: Filter = {
+  op: "metadata",
+  where: [
+    { op: "in", field: "metadata_key", values: ["session_id", "conversation_id", "thread_id"] },
+    { op: "eq", field: "metadata_value", value: "t" },
+  ],
+};
 
 describe("values have the type of their field", () => {
   const one = (expression: string) => {
@@ -435,7 +440,7 @@ describe("a FilterError says where and what", () => {
     ],
     ['gt(latency, §"5")', 'found the string "5".'],
     ['gt(latency, §"5 days")', 'found the string "5 days".'],
-    ["gt(latency, §null)", 'gt compares numbers and times, and "null" is neither.'],
+    ["gt(latency, §null)", 'gt compares only numbers and times, but "null" is neither.'],
     ["gt(latency, §1e999)", 'found "1e999".'],
     ["gt(latency, §true)", 'found "true".'],
     ["gt(latency, §constructor)", 'found "constructor".'],
@@ -451,7 +456,7 @@ describe("a FilterError says where and what", () => {
     ["eq(id, §null)", 'id requires a quoted UUID; found "null".'],
     ['eq(reference_example, §"x")', "reference_example requires a quoted UUID, or null;"],
     ['eq(feedback_score, §"high")', "feedback_score requires a number, or null;"],
-    ['gt(metadata_value, §"5")', 'gt compares numbers and times, and the string "5" is neither.'],
+    ['gt(metadata_value, §"5")', 'gt compares only numbers and times, but the string "5" is neither.'],
     ['gt(§name, "a")', "gt does not support name: the fields that can be compared are latency, start_time,"],
     ['lt(§id, "a")', "lt does not support id"],
     ['eq(§tags, "a")', 'eq does not support tags: tags are a list; use has(tags, "a").'],
@@ -463,8 +468,8 @@ describe("a FilterError says where and what", () => {
     ["in(name, §name)", 'expected "[", found "name".'],
     ['in(name, ["a" §"b"])', 'expected "]", found the string "b".'],
     ['in(name, ["a", §])', 'name requires a quoted string; found "]".'],
-    ["in(latency, [1, §null])", '"null" cannot be in a list; use eq(latency, null).'],
-    ["in(error, [§true])", '"true" cannot be in a list; use eq(error, true).'],
+    ["in(latency, [1, §null])", '"null" cannot be used in a list; use eq(latency, null).'],
+    ["in(error, [§true])", '"true" cannot be used in a list; use eq(error, true).'],
     ['in(name, ["a", §["b"]])', 'found "[".'],
     ['has(§feedback_key, "a")', "has does not support feedback_key: use has(tags,"],
     ["has(tags, §1)", "expected a quoted tag"],
@@ -476,7 +481,7 @@ describe("a FilterError says where and what", () => {
     [`has(metadata, §'{"__proto__": 1}')`, "expected a JSON object"],
     ["exists(metadata§)", 'expected ",", found ")".'],
     ['exists(error§, "a")', 'expected ")", found ",".'],
-    ['search(§inputs, "text")', 'search has no field), found "inputs".'],
+    ['search(§inputs, "text")', 'without a field, found "inputs".'],
     ['search(§"  ")', "at least one word"],
     ['eq(name, §"abc)', "the string has no closing quote."],
     ["eq(name, §'abc)", "the string has no closing quote."],
@@ -488,7 +493,7 @@ describe("a FilterError says where and what", () => {
     ["eq(name, §é)", '"é" is not part of the filter syntax.'],
     [
       'and(eq(metadata_key, "a"), eq(metadata_value, 1), §eq(metadata_key, "b"))',
-      "a second metadata_key in the same and(...) makes the value ambiguous; use one and(...) per key.",
+      "a second metadata_key in the same and(...) makes it unclear which key the value belongs to; use one and(...) per key.",
     ],
     ['and(gt(feedback_score, 1), eq(feedback_key, "a"), §in(feedback_key, ["b"]))', "a second feedback_key"],
   ];
@@ -523,7 +528,7 @@ describe("limits", () => {
     expect(holds(within(31))).toBe(true);
     expect(holds(within(32))).toBe(false);
     const error = errorOf(within(33));
-    expect(error?.message).toBe("At 128: calls are nested more than 32 deep.");
+    expect(error?.message).toBe("At 128: calls are nested more than 32 levels deep.");
   });
 
   it.each([
@@ -568,9 +573,7 @@ describe("limits", () => {
     ],
   ] as const)("takes 1,000 %s and no more", (_, expression, max) => {
     expect(holds(expression(max))).toBe(true);
-    expect(errorOf(expression(max + 1))?.message).toContain(
-      "the filter has more than 1000 calls and values, which is the maximum.",
-    );
+    expect(errorOf(expression(max + 1))?.message).toContain("the filter exceeds the maximum of 1000 calls and values.");
   });
 });
 
@@ -860,6 +863,8 @@ function written(filter: Filter): string {
       return `not(${written(filter.of)})`;
     case "has":
       return `has(tags, ${JSON.stringify(filter.value)})`;
+    case "thread":
+      return `in(thread_id, ${JSON.stringify(filter.ids)})`;
     case "search":
       return `search(${JSON.stringify(filter.words.join(" "))})`;
     case "feedback":

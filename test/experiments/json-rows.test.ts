@@ -51,7 +51,7 @@ function readWhole(document: Uint8Array): Outcome {
 
 /** Whether a key was refused in a member that another one replaced: a document parsed whole does not show that. */
 const isOfReplaced = (found: Outcome) =>
-  typeof found === "string" && /^has a member .*has the key __proto__/s.test(found);
+  typeof found === "string" && /^has an error in member .*has the key __proto__/s.test(found);
 
 describe("a document with rows", () => {
   it("is accepted, with the same contents, exactly when it would be accepted whole, however it is cut", () => {
@@ -165,14 +165,14 @@ describe("a document that is refused", () => {
     ['{"a" 1}', 'has a syntax error at byte 5, in member "a": expected ":"'],
     ['{"a":}', 'has a syntax error at byte 5, in member "a": expected a value'],
     ['{"a":1 "b":2}', 'has a syntax error at byte 7: expected "," or "}"'],
-    ['{"a":nul,"results":[]}', /^has a member "a" at byte 5 that is not valid JSON: Unexpected token/],
-    ['{"\\x":1}', /^has a key at byte 1 that is not valid JSON: Bad escaped character at byte 3$/],
-    ['{"é":"é\n"}', /^has a member "é" at byte 6 that is not valid JSON: .* at byte 9$/],
-    ['{"__proto__":1}', /^has a member "__proto__" at byte 13 that has the key __proto__/],
-    ['{"constructor":{"prototype":1}}', /^has a member "constructor" at byte 15 that has the key/],
-    ['{"a":{"__proto__":1},"a":2}', /^has a member "a" at byte 5 that has the key __proto__/],
-    ['{"results":[1],"results":[2]}', 'has a second member "results" at byte 15'],
-    ['{"results":1,"re\\u0073ults":[2]}', 'has a second member "results" at byte 13'],
+    ['{"a":nul,"results":[]}', /^has an error in member "a" at byte 5: it is not valid JSON: Unexpected token/],
+    ['{"\\x":1}', /^has an error in the key at byte 1: it is not valid JSON: Bad escaped character at byte 3$/],
+    ['{"é":"é\n"}', /^has an error in member "é" at byte 6: it is not valid JSON: .* at byte 9$/],
+    ['{"__proto__":1}', /^has an error in member "__proto__" at byte 13: it has the key __proto__/],
+    ['{"constructor":{"prototype":1}}', /^has an error in member "constructor" at byte 15: it has the key/],
+    ['{"a":{"__proto__":1},"a":2}', /^has an error in member "a" at byte 5: it has the key __proto__/],
+    ['{"results":[1],"results":[2]}', 'has a duplicate key "results" at byte 15'],
+    ['{"results":1,"re\\u0073ults":[2]}', 'has a duplicate key "results" at byte 13'],
     ['{"results":[,1]}', 'has a syntax error at byte 12, before row 0: expected a value or "]"'],
     ['{"results":[1,]}', "has a syntax error at byte 14, before row 1: expected a value"],
     ['{"results":[1,,2]}', "has a syntax error at byte 14, before row 1: expected a value"],
@@ -181,13 +181,16 @@ describe("a document that is refused", () => {
     ['{"results":[{},x{}]}', "has a syntax error at byte 15, before row 1: expected a value"],
     ['{"results":[\ufeff1]}', 'has a syntax error at byte 12, before row 0: expected a value or "]"'],
     ['{"results":[1}', 'has a syntax error at byte 13, after row 0: expected "," or "]"'],
-    ['{"results":[{"a":1},{"é":"x\ty"}]}', /^has a row 1 at byte 20 that is not valid JSON: Bad .* at byte 28$/],
-    ['{"results":[{},[}]]}', /^has a row 1 at byte 15 that is not valid JSON: Unexpected token/],
+    [
+      '{"results":[{"a":1},{"é":"x\ty"}]}',
+      /^has an error in row 1 at byte 20: it is not valid JSON: Bad .* at byte 28$/,
+    ],
+    ['{"results":[{},[}]]}', /^has an error in row 1 at byte 15: it is not valid JSON: Unexpected token/],
     ['{"results":[{},{"a":1', "is incomplete: it ends at byte 21, inside row 1"],
     ['{"results":[{},', "is incomplete: it ends at byte 15, before row 1"],
-    ['{"results":[{"__proto__":{}}]}', /^has a row 0 at byte 12 that has the key __proto__/],
-    [`{"results":[1,${nested(MAX_DEPTH + 1)}]}`, /^has a row 1 at byte 14 that is nested 101 levels deep/],
-    [`{"a":${nested(MAX_DEPTH)}}`, /^has a member "a" at byte 5 that is nested 101 levels deep/],
+    ['{"results":[{"__proto__":{}}]}', /^has an error in row 0 at byte 12: it has the key __proto__/],
+    [`{"results":[1,${nested(MAX_DEPTH + 1)}]}`, /^has an error in row 1 at byte 14: it is nested 101 levels deep/],
+    [`{"a":${nested(MAX_DEPTH)}}`, /^has an error in member "a" at byte 5: it is nested 101 levels deep/],
   ])("%s: is told where", (document, message) => {
     for (const size of [1, 5, 1000]) expect(read(document, [size])).toEqual(expect.stringMatching(exactly(message)));
   });

@@ -37,7 +37,7 @@ describe("times of experiments", () => {
     const ticket = await uploads.begin(CALLER, 1_000_000);
     await uploads.push(ticket, Buffer.from(JSON.stringify(documented())));
     const { dataset, experiment } = JSON.parse((await uploads.finish(ticket)).response);
-    const listed = await examples.list(CALLER, some({ dataset: dataset.id, as_of: "latest", limit: 1, offset: 0 }));
+    const listed = await examples.list(CALLER, some({ dataset: dataset.id, as_of: "latest", limit: 1, offset: 0 }), "");
     expect(listed[0]).toMatchObject({ created_at: NOW, modified_at: NOW });
     const { runs: found } = await runs.query(CALLER, some({ session: [experiment.id], limit: 1 }));
     const run_id = found[0]?.id as string;
@@ -48,8 +48,8 @@ describe("times of experiments", () => {
     const kept = await comparative.create(CALLER, some({ experiment_ids: [experiment.id] }));
     expect(kept).toMatchObject({ created_at: NOW, modified_at: NOW });
     const own = await datasets.create(CALLER, some({ name: "own", data_type: "kv" }));
-    expect(await examples.create(CALLER, own.id, some([{ inputs: {} }]))).toMatchObject([
-      { created_at: NOW, modified_at: NOW },
-    ]);
+    expect(
+      await examples.create(CALLER, own.id, some([{ inputs: {}, use_source_run_attachments: [] }]), ""),
+    ).toMatchObject([{ created_at: NOW, modified_at: NOW }]);
   });
 });

@@ -43,6 +43,7 @@ const run = fc.record({
   experiment_id: fc.uuid(),
   dataset_id: orNull(fc.uuid()),
   example_id: orNull(fc.uuid()),
+  share_token: orNull(fc.uuid()),
   name: text,
   start_us: us,
   end_us: us,

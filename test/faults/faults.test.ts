@@ -30,6 +30,8 @@ describe("three processes on a Postgres of their own", () => {
         swallowed_ms: isLong ? 30_000 : 8_000,
         restarts: COUNTS.faults,
         few_ms: isLong ? 30_000 : 6_000,
+        clients: isLong ? 24 : 8,
+        poison: isLong ? 8 : 3,
         innocents: isLong ? 120 : 16,
         burners: isLong ? 18 : 0,
       };

@@ -21,6 +21,9 @@ export interface Counts {
   swallowed_ms: number;
   restarts: number;
   few_ms: number;
+  clients: number;
+  /** Runs that end their host, each in one of three ways, and runs beside them that do not. */
+  poison: number;
   innocents: number;
   /** Programs that take a core each, beside poison. */
   burners: number;
@@ -29,9 +32,7 @@ export interface Counts {
 /** The default; how long a fault lasts that is to cost a process its runs. */
 const LEASE_MS = 4_000;
 const FROZEN_MS = LEASE_MS + 3_000;
-const CLIENTS = 24;
 const PROBE_MS = 100;
-const POISON = 8;
 /** Longer than a host may be silent. */
 const BLOCKED_MS = 60_000;
 
@@ -101,7 +102,7 @@ class Faults {
 
   async play(): Promise<void> {
     const { counts } = this.#world;
-    this.#clients.start(CLIENTS);
+    this.#clients.start(counts.clients);
     await this.#times(counts.freezes, "frozen", () => this.#freeze());
     await this.#times(counts.kills, "killed", () => this.#kill());
     await this.#times(counts.cuts, "swallowed", () => this.#swallow());
@@ -193,7 +194,7 @@ class Faults {
     note({ kind: "fault", fault: "poison" });
     const burners = Array.from({ length: counts.burners }, burn);
     try {
-      const poison = Array.from({ length: POISON }, (_, i) => ["exits", "eats", "blocks"][i % 3] as string);
+      const poison = Array.from({ length: counts.poison }, (_, i) => ["exits", "eats", "blocks"][i % 3] as string);
       const runs = [...poison, ...Array.from({ length: counts.innocents }, () => "ticks")];
       const ordered = runs.map((graph) => ({ graph, at: random.next() })).sort((a, b) => a.at - b.at);
       const execute = async (graph: string) => {

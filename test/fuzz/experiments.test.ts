@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/contract/routes.ts";
+import { experimentRoutes } from "../../src/experiments/contract/routes.ts";
+import { experimentRoutesV2 } from "../../src/experiments/contract/v2/routes.ts";
 import { experimentOf } from "../experiments/experiment.ts";
 import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
@@ -43,6 +44,23 @@ const FIELDS: Record<string, (ids: Ids, random: Random) => unknown> = {
   project_id: (ids, random) => random.pick(ids.sessions),
   experiment_ids: (ids) => ids.sessions,
   example_ids: (ids) => ids.examples,
+  examples: (ids) => ids.examples,
+  source_run_id: (ids, random) => random.pick(ids.runs),
+  use_source_run_io: () => true,
+  from_version: (_, random) => random.pick(["latest", "prod"]),
+  to_version: (_, random) => random.pick(["latest", "2200-01-01"]),
+  tag: (_, random) => random.pick(["prod", "\0", "latest"]),
+  split_name: (_, random) => random.pick(["base", "train", "\0"]),
+  operations: (_, random) => [
+    {
+      key: random.pick(["dataset_split", "__proto__", "k"]),
+      operation: "SET",
+      value: random.pick<unknown>(["a", null, 1]),
+    },
+    { key: random.pick(["dataset_split", "constructor", "k"]), operation: "ARRAY_ADD", values: ["a", "\0"] },
+  ],
+  inputs_schema_definition: (_, random) =>
+    random.pick<unknown>([{ type: "object" }, { $ref: "#" }, { properties: 1 }, { pattern: "(" }, null]),
   baseline_session_id: (ids) => ids.sessions[0],
   comparison_session_ids: (ids) => ids.sessions,
   baseline_experiment_id: (ids, random) => random.pick([...ids.sessions, null]),
@@ -71,11 +89,27 @@ const FIELDS: Record<string, (ids: Ids, random: Random) => unknown> = {
   limit: (_, random) => random.pick<unknown>([1, 10, 0, 1000, "5", -1]),
   page_size: (_, random) => random.pick<unknown>([1, 10, 0]),
   offset: (_, random) => random.pick<unknown>([0, 1, 1e9, -1]),
-  as_of: (_, random) => random.pick(["latest", "2026-01-01", "tomorrow"]),
+  as_of: (_, random) => random.pick(["latest", "2026-01-01", "2200-01-01T00:00:00Z", "prod"]),
   cursor: (_, random) => random.pick(["x", "W10", "WzEsIngiXQ", "MTA"]),
   preview: (_, random) => random.pick([true, false]),
   order: (_, random) => random.pick(["asc", "desc", "recent", "random", "id"]),
   start_time: (_, random) => random.pick(["2026-01-01T00:00:00", "2026-13-01", "x"]),
+  queue_id: (ids, random) => random.pick(ids.queues),
+  run_ids: (ids) => ids.runs.slice(0, 3),
+  item_ids: (ids, random) => [random.pick(ids.items)],
+  items: (ids, random) => [{ item_type: "RUN", run_id: random.pick(ids.runs) }],
+  delete_all: (_, random) => random.pick<unknown>([false, "x"]),
+  status: (_, random) => random.pick(["needs_my_review", "completed", "archived", "all", "viewed"]),
+  rubric_items: () => [{ feedback_key: "k", is_required: true }],
+  num_reviewers_per_item: (_, random) => random.pick<unknown>([1, 2, 0]),
+  default_dataset: (ids, random) => random.pick<unknown>([...ids.datasets, null, randomUUID()]),
+  repo_handle: (_, random) => random.pick(["four", "one", "a b"]),
+  manifest: (_, random) => random.pick<unknown>([{ a: 1 }, { a: 2 }, []]),
+  parent_commit: (_, random) => random.pick(["latest", "prod", "x"]),
+  tag_name: (_, random) => random.pick(["prod", "latest", "next"]),
+  commit_id: (_, random) => random.pick(["latest", "prod", "00000000"]),
+  like: (_, random) => random.pick([true, false]),
+  query: (_, random) => random.pick(["one", "%", ""]),
   split: (_, random) => random.pick<unknown>(["train", ["a", "b"], 1]),
 };
 
@@ -85,6 +119,9 @@ interface Ids {
   runs: string[];
   examples: string[];
   feedback: string[];
+  queues: string[];
+  items: string[];
+  prompts: string[];
 }
 
 describe.each(databases)("any request to the experiments on %s", (database) => {
@@ -137,6 +174,18 @@ async function someIds({ request }: TestService): Promise<Ids> {
   const sessions: string[] = answers.slice(0, 2).map(({ experiment }) => experiment.id);
   const { runs } = (await request("POST", "/api/v1/runs/query", { session: sessions })).body;
   const feedback = (await request("GET", "/api/v1/feedback")).body;
+  const queues = [];
+  for (const name of ["one", "two", "three"])
+    queues.push((await request("POST", "/api/v1/annotation-queues", { name, session_ids: sessions })).body);
+  const { items } = (
+    await request("GET", `/api/v1/platform/annotation-queues/${queues[0].id}/items?status=needs_my_review`)
+  ).body;
+  const prompts = ["one", "two", "three"];
+  for (const name of prompts) {
+    await request("POST", "/api/v1/repos", { repo_handle: name });
+    await request("POST", `/api/v1/commits/-/${name}`, { manifest: { name } });
+    await request("POST", `/api/v1/repos/-/${name}/tags`, { tag_name: "prod", commit_id: "latest" });
+  }
   const idsOf = (records: { id: string }[]) => records.map(({ id }) => id);
   return {
     sessions,
@@ -144,6 +193,9 @@ async function someIds({ request }: TestService): Promise<Ids> {
     runs: idsOf(runs),
     examples: uploads[0]?.results.map(({ row_id }) => row_id) ?? [],
     feedback: idsOf(feedback),
+    queues: idsOf(queues),
+    items: idsOf(items),
+    prompts,
   };
 }
 
@@ -174,6 +226,14 @@ function knownFor(name: string, ids: Ids): string[] {
     run_id: ids.runs,
     example_id: ids.examples,
     feedback_id: ids.feedback,
+    queue_id: ids.queues,
+    queue_run_id: [...ids.items, ...ids.runs],
+    item_id: ids.items,
+    index: ["0", "1", "-1"],
+    owner: ["-"],
+    repo: ids.prompts,
+    commit: ["latest", "prod", "0000"],
+    tag_name: ["prod", "x"],
   };
   return known[name] ?? [randomUUID()];
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentServerRoutes } from "../../src/agent-server/contract/routes.ts";
-import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/contract/routes.ts";
+import { experimentRoutes } from "../../src/experiments/contract/routes.ts";
+import { experimentRoutesV2 } from "../../src/experiments/contract/v2/routes.ts";
 import { databases } from "../support/databases.ts";
 import { Scenario, UNKNOWN_ID } from "./scenario.ts";
 
@@ -20,7 +21,9 @@ const ROUTES = [
   ...routesOf({ v2: experimentRoutesV2 }, "/api/v2"),
 ];
 
-const CLOSED = ROUTES.filter(([, path]) => path !== "/ok" && !path.startsWith("/api/v1/public/"));
+/** The token in the path authenticates, except for `/ok`. */
+const OPEN = /^\/(ok$|api\/v[12]\/public\/|api\/v1\/feedback\/tokens\/)/;
+const CLOSED = ROUTES.filter(([, path]) => !OPEN.test(path));
 
 describe.each(databases)("with API keys on %s", (database) => {
   let api: Scenario;

@@ -44,6 +44,8 @@ describe.each(databases)("what clients should not have sent on %s", (database) =
       ["POST", "/threads", { thread_id: 7 }, "body.thread_id"],
       ["POST", "/threads", { if_exists: "replace" }, "body.if_exists"],
       ["POST", "/threads", { ttl: { ttl: -1 } }, "body.ttl"],
+      ["POST", "/runs", { assistant_id: "chain", feedback_keys: ["score"] }, "body.feedback_keys: is not supported"],
+      ["POST", "/runs/stream?namespace=a", { assistant_id: "chain" }, "query.namespace: is not supported"],
       ["POST", "/threads", { supersteps: [{}] }, "body.supersteps"],
       ["PATCH", "/threads/{t}", { metadata: "text" }, "body.metadata"],
       ["GET", "/threads/{t}?include=everything", undefined, "query.include"],

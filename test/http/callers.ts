@@ -8,8 +8,11 @@ const ROOT = "root-0123456789abcdef0123456789abcdef";
 export const ADMIN = { "X-Api-Key": ROOT };
 
 /** A service that asks for keys. */
-export const closedService = (database: DatabaseName, env: Record<string, string> = {}): Promise<Scenario> =>
-  Scenario.start(database, { API_KEYS: ROOT, ...env });
+export const closedService = (
+  database: DatabaseName,
+  env: Record<string, string> = {},
+  options: Parameters<typeof Scenario.start>[2] = {},
+): Promise<Scenario> => Scenario.start(database, { API_KEYS: ROOT, ...env }, options);
 
 /** A new workspace; answers its id. */
 export const newWorkspace = async (api: Scenario): Promise<string> =>

@@ -111,6 +111,27 @@ describe.each(databases)("pauses on %s", (database) => {
       expect((await resume(thread_id, "parallel", { [other.id]: 2 })).steps).toEqual(["in", "join"]);
     });
 
+    it("are left as they are by a strict resume that names another interrupt", async () => {
+      const [thread_id, { __interrupt__ }] = await paused("parallel");
+      const [one, other] = __interrupt__;
+      const before = await api.thread(thread_id);
+      const strict = (resume: object) => wait(thread_id, "parallel", { command: { resume }, strict_resume: true });
+      const unknown = "0".repeat(32);
+      const refused = await strict({ [one.id]: 1, [unknown]: 2 });
+      expect(refused.__error__).toEqual({
+        error: "UnknownInterruptError",
+        message: `The thread has no open interrupt with the ID ${unknown}.`,
+      });
+      const { status, values, interrupts } = await api.thread(thread_id);
+      expect({ status, values, interrupts }).toEqual({
+        status: "interrupted",
+        values: before.values,
+        interrupts: before.interrupts,
+      });
+      expect((await api.get(`/threads/${thread_id}/runs`))[0].status).toBe("error");
+      expect((await strict({ [one.id]: 1, [other.id]: 2 })).steps).toEqual(["in", "join"]);
+    });
+
     it("within a subgraph are asked at the root, and answered there", async () => {
       const [thread_id, output] = await paused("parent", { input: { steps: ["pause"] } });
       expect(output.__interrupt__).toMatchObject([{ value: "go on?" }]);

@@ -150,9 +150,8 @@ describe.each(databases)("rolling back runs on %s", (database) => {
       // Not before: a node that has not begun hears the first of the two.
       await readUntil(api.service, run, ({ event }) => event === "custom");
       // A checkpoint that is still being written would be refused after the first cancel, and the run would end at once.
-      await until(
-        "the checkpoint before the node is stored",
-        async () => (await api.state(thread_id)).next?.length > 0,
+      await until("the checkpoint before the node is stored", async () =>
+        (await api.state(thread_id)).next?.includes("wait"),
       );
       // The node ignores the signal, so the second cancel arrives within the grace.
       await api.cancel(run, `?action=${first}`);

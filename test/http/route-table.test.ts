@@ -7,8 +7,12 @@ import { appThreadRoutes } from "../../src/agent-server/contract/app-threads.ts"
 import { agentServerRoutes } from "../../src/agent-server/contract/routes.ts";
 import { webAppRoutes } from "../../src/app/contract/web-app.ts";
 import { controlRoutes } from "../../src/control-plane/contract/routes.ts";
+import { queuePageRoutes } from "../../src/experiments/contract/annotation-queues/app-queues.ts";
 import { comparisonPageRoutes } from "../../src/experiments/contract/app-comparison.ts";
-import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/contract/routes.ts";
+import { experimentRoutes } from "../../src/experiments/contract/routes.ts";
+import { tracePageRoutes } from "../../src/experiments/contract/traces/app-traces.ts";
+import { pricePageRoutes } from "../../src/experiments/contract/traces/prices.ts";
+import { experimentRoutesV2 } from "../../src/experiments/contract/v2/routes.ts";
 import { SCOPES } from "../../src/platform/contract/caller.ts";
 import { databases } from "../support/databases.ts";
 import { ADMIN, closedService, newCaller, newKey, newWorkspace } from "./callers.ts";
@@ -33,18 +37,23 @@ const routesOf = (groups: object, ...prefixes: string[]): Route[] =>
     );
 
 const { system, ...agents } = agentServerRoutes;
-const { system: experimentsSystem, ...experiments } = experimentRoutes;
+const { metrics, ...open } = system;
+const { System: experimentsSystem, ...experiments } = experimentRoutes;
 
 /** What the contracts say who may call; null: whoever has a key. */
 const EXPECTED = new Map<string, string | null>([
-  ...routesOf({ system }, "").map((route) => [keyOf(route), null] as const),
+  ...routesOf({ open }, "").map((route) => [keyOf(route), null] as const),
+  ...routesOf({ metrics: { metrics } }, "").map((route) => [keyOf(route), "admin"] as const),
   ...routesOf(agents, "").map((route) => [keyOf(route), "agents"] as const),
   ...routesOf(experiments, "/api/v1", "").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ experimentsSystem }, "/api/v1").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ experimentRoutesV2 }, "/api/v2", "/v2").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ adminRoutes }, "").map((route) => [keyOf(route), "admin"] as const),
   ...routesOf({ webAppRoutes }, "").map((route) => [keyOf(route), null] as const),
+  ...routesOf({ pricePageRoutes }, "").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ comparisonPageRoutes }, "").map((route) => [keyOf(route), "experiments"] as const),
+  ...routesOf({ queuePageRoutes }, "").map((route) => [keyOf(route), "experiments"] as const),
+  ...routesOf({ tracePageRoutes }, "").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ appRunRoutes }, "").map((route) => [keyOf(route), "agents"] as const),
   ...routesOf({ appThreadRoutes }, "").map((route) => [keyOf(route), "agents"] as const),
   ...routesOf(controlRoutes, "", "/api-host").map((route) => [keyOf(route), "deployments"] as const),
@@ -101,7 +110,7 @@ describe.each(databases)("every route on %s", (database) => {
     expect(
       open.filter(
         (path) =>
-          !/^(\/ok|\/|\/app(\/\*)?|(\/api-host)?\/o\/.*|(\/api\/v1)?\/public\/.*|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+)$/.test(
+          !/^(\/ok|\/|\/app(\/\*)?|(\/api-host)?\/o\/.*|\/prompts\/.*|((\/api)?\/v2|\/api\/v1)?\/public\/.*|(\/api\/v1)?\/feedback\/tokens\/[^/]+|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+)$/.test(
             path,
           ),
       ),
@@ -153,7 +162,7 @@ describe.each(databases)("every route on %s", (database) => {
       for (const caller of callers) {
         const { status, body } = await send(route, caller.headers);
         if (status !== 403 || !String(body?.detail).includes("scope")) continue;
-        expect(body.detail).toContain(`lacks the required scope ${scope}`);
+        expect(body.detail).toContain(`does not have the required scope ${scope}`);
         refused.push(caller.scope);
       }
       const others = SCOPES.filter((other) => scope !== null && other !== scope && other !== "admin");

@@ -215,7 +215,11 @@ describe.each(databases)("runs on %s", (database) => {
       ["/threads/T/runs/wait", "", "/join"],
       ["/threads/T/runs/wait", "?on_disconnect=cancel", "/join?on_disconnect=cancel"],
       ["/threads/T/runs/stream", "", "/stream"],
-      ["/threads/T/runs/stream", "?on_disconnect=continue&namespace=a", "/stream?on_disconnect=continue&namespace=a"],
+      [
+        "/threads/T/runs/stream",
+        "?on_disconnect=continue&cancel_on_disconnect=0",
+        "/stream?on_disconnect=continue&cancel_on_disconnect=0",
+      ],
       ["/runs", "", null],
       ["/runs/wait", "", "/join"],
       ["/runs/stream", "?on_disconnect=continue", "/stream?on_disconnect=continue"],

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Intervals } from "../../src/config/config.ts";
 import type { Log } from "../../src/platform/lib/log.ts";
 import type { DatabaseName } from "../support/databases.ts";
 import { type Answer, startService, type TestService } from "../support/service.ts";
@@ -30,7 +31,7 @@ export class Scenario {
   static async start(
     database: DatabaseName,
     env: Record<string, string> = {},
-    options: { inline?: boolean; log?: Log } = {},
+    options: { inline?: boolean; log?: Log; config?: string; tracing?: boolean; intervals?: Partial<Intervals> } = {},
   ): Promise<Scenario> {
     const config = "test/graphs/scenarios/langgraph.json";
     return new Scenario(await startService({ database, config, env, ...options }));

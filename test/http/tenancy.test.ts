@@ -43,7 +43,8 @@ describe.each(databases)("two workspaces on %s", (database) => {
     const call = (method: "GET" | "POST", path: string, body?: unknown): Promise<Wire> =>
       api.call(method, path, body, headers);
     const thread = (await call("POST", "/threads", {})).thread_id;
-    const chain = { assistant_id: "chain", input: { steps: [] } };
+    // The name does not resolve, so the webhook remains pending.
+    const chain = { assistant_id: "chain", input: { steps: [] }, webhook: "https://hooks.invalid" };
     await call("POST", `/threads/${thread}/runs/wait`, chain);
     const [run] = await call("GET", `/threads/${thread}/runs`);
     const { checkpoint } = await call("GET", `/threads/${thread}/state`);
@@ -112,6 +113,7 @@ describe.each(databases)("two workspaces on %s", (database) => {
     ["GET", "/runs/{run}/join"],
     ["GET", "/runs/{run}/stream"],
     ["POST", "/runs/wait", { assistant_id: "{assistant}" }],
+    ["POST", "/webhooks/deliveries/{run}/redeliver"],
     ["GET", "/assistants/{assistant}"],
     ["PATCH", "/assistants/{assistant}", { name: "mine" }],
     ["DELETE", "/assistants/{assistant}"],
@@ -124,6 +126,14 @@ describe.each(databases)("two workspaces on %s", (database) => {
     ["PATCH", "/api/v1/datasets/{dataset}", { name: "mine" }],
     ["DELETE", "/api/v1/datasets/{dataset}"],
     ["GET", "/api/v1/datasets/{dataset}/versions"],
+    ["GET", "/api/v1/datasets/{dataset}/versions/diff?from_version=latest&to_version=latest"],
+    ["GET", "/api/v1/datasets/{dataset}/version?tag=latest"],
+    ["GET", "/api/v1/datasets/{dataset}/tags"],
+    ["PUT", "/api/v1/datasets/{dataset}/tags", { tag: "mine", as_of: "latest" }],
+    ["GET", "/api/v1/datasets/{dataset}/splits"],
+    ["PUT", "/api/v1/datasets/{dataset}/splits", { split_name: "mine", examples: ["{example}"] }],
+    ["GET", "/api/v1/datasets/{dataset}/csv"],
+    ["GET", "/api/v1/datasets/{dataset}/jsonl"],
     ["GET", "/api/v1/datasets/{dataset}/share"],
     ["PUT", "/api/v1/datasets/{dataset}/share"],
     ["DELETE", "/api/v1/datasets/{dataset}/share"],
@@ -144,6 +154,14 @@ describe.each(databases)("two workspaces on %s", (database) => {
     ["GET", "/api/v1/examples/{example}"],
     ["PATCH", "/api/v1/examples/{example}", { inputs: { a: 1 } }],
     ["DELETE", "/api/v1/examples/{example}"],
+    ["PATCH", "/api/v1/examples/bulk", [{ id: "{example}", inputs: { a: 1 } }]],
+    ["POST", "/v1/platform/datasets/examples/delete", { example_ids: ["{example}"], hard_delete: true }],
+    ["DELETE", "/v1/platform/datasets/{dataset}/examples/{example}"],
+    [
+      "PATCH",
+      "/v1/platform/datasets/{dataset}/examples/metadata",
+      { example_ids: ["{example}"], operations: [{ key: "k", operation: "SET", value: 1 }] },
+    ],
     ["GET", "/api/v1/sessions/{session}"],
     ["PATCH", "/api/v1/sessions/{session}", { name: "mine" }],
     ["DELETE", "/api/v1/sessions/{session}"],
@@ -181,6 +199,9 @@ describe.each(databases)("two workspaces on %s", (database) => {
     expect(await see("POST", "/threads/count", {})).toBe(0);
     const names = (await see("POST", "/assistants/search", { limit: 100 })).map((assistant: Wire) => assistant.name);
     expect(names).not.toContain("Untitled");
+    expect(await see("GET", "/webhooks/deliveries")).toEqual([]);
+    expect(await see("GET", "/webhooks/deliveries?run_id={run}")).toEqual([]);
+    expect(await api.call("GET", "/webhooks/deliveries", undefined, own.headers)).toMatchObject([{ run_id: own.run }]);
     expect(await see("GET", "/api/v1/datasets")).toEqual([]);
     expect(await see("GET", "/api/v1/datasets?id={dataset}")).toEqual([]);
     expect(await see("GET", "/api/v1/sessions")).toEqual([]);
@@ -190,6 +211,26 @@ describe.each(databases)("two workspaces on %s", (database) => {
     expect(await see("GET", "/api/v1/feedback-configs")).toEqual([]);
     expect(await see("GET", "/api/v1/examples?id={example}")).toEqual([]);
     expect((await see("POST", "/api/v1/runs/query", { id: ["{experimentRun}"] })).runs).toEqual([]);
+  });
+
+  it("examples in parts, and from runs, do not reach what the other has", async () => {
+    const mine = (await api.call("POST", "/api/v1/datasets", { name: "mine" }, stranger)).id;
+    const send = async (method: string, path: string, parts: Record<string, object>) => {
+      const body = new FormData();
+      for (const [name, part] of Object.entries(parts)) body.append(name, new Blob([JSON.stringify(part)]));
+      const url = `http://localhost/v1/platform/${path}`;
+      return (await api.service.threadmill.fetch(new Request(url, { method, body, headers: stranger }))).status;
+    };
+    const parts = { [own.example]: {}, [`${own.example}.inputs`]: { a: 1 } };
+    expect(await send("POST", `datasets/${own.dataset}/examples`, parts)).toBe(404);
+    expect(await send("PATCH", `datasets/${own.dataset}/examples`, parts)).toBe(404);
+    expect(await send("PATCH", `datasets/${mine}/examples`, parts)).toBe(404);
+    const named = { ...parts, [own.example]: { dataset_id: own.dataset } };
+    expect(await send("POST", "examples/multipart", named)).toBe(404);
+    const copy = { dataset_id: mine, source_run_id: own.experimentRun, use_source_run_io: true };
+    expect((await api.send("POST", "/api/v1/examples", copy, stranger)).status).toBe(404);
+    await api.call("DELETE", `/api/v1/datasets/${mine}`, undefined, stranger);
+    expect(await snapshot()).toEqual(before);
   });
 
   it("a run is read only together with its own thread", async () => {

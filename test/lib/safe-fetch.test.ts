@@ -15,9 +15,9 @@ const STRICT = { allow_loopback: false };
 const LOCAL = { allow_loopback: true };
 const LIMITS = { timeout_ms: 10_000, max_bytes: 100_000 };
 
-const HOST = "The URL must name a host on the public internet.";
+const HOST = "The URL must refer to a host on the public internet.";
 const HTTPS = "The URL must begin with https://.";
-const PORT = "The URL must use port 443, or a port of at least 1024.";
+const PORT = "The URL must use port 443, or port 1024 or higher.";
 const WHOLE = "The URL must be absolute, such as https://example.com/path.";
 const USER = "The URL must not contain a user name or a password.";
 
@@ -140,6 +140,15 @@ describe("a URL is refused by its look", () => {
   ])("%s is not when loopback is permitted", (url) => {
     expect(urlRefusal(url, STRICT)).toBeDefined();
     expect(urlRefusal(url, LOCAL)).toBeUndefined();
+  });
+
+  it("may have any scheme of the web and any port if the caller has rules for these, but no private host", () => {
+    const rules = { ...STRICT, allow_http_and_all_ports: true };
+    for (const url of ["http://example.com", "http://example.com:25", "https://8.8.8.8:22"])
+      expect(urlRefusal(url, rules)).toBeUndefined();
+    expect(urlRefusal("ftp://example.com", rules)).toBe(HTTPS);
+    for (const url of ["http://10.0.0.1", "http://127.0.0.1", "http://localhost"])
+      expect(urlRefusal(url, rules)).toBe(HOST);
   });
 
   it.each([
@@ -282,7 +291,7 @@ describe("a name", () => {
     await expect(failing("https://example.com")).rejects.toThrow(
       expect.objectContaining({
         name: "FetchFailedError",
-        message: "The connection failed, or the server did not respond.",
+        message: "The connection failed or was closed without a response.",
       }),
     );
   });
@@ -399,6 +408,13 @@ describe("a limit", () => {
     await expect(local(packed.url)).rejects.toMatchObject({ reason: "too_large" });
     const just = await serve((_, response) => response.end(Buffer.alloc(LIMITS.max_bytes)));
     expect((await (await local(just.url)).arrayBuffer()).byteLength).toBe(LIMITS.max_bytes);
+  });
+
+  it("of size may exclude the body, which may then be slow or without an end", async () => {
+    const withoutBody = createSafeFetch(LOCAL, { ...LIMITS, max_bytes: "ignore_body" });
+    const slow = await serve((_, response) => response.writeHead(202).write("a"));
+    const response = await withoutBody(slow.url);
+    expect([response.status, await response.text()]).toEqual([202, ""]);
   });
 
   it("leaves the caller's own signal its reason", async () => {

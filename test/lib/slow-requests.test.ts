@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { OpenAPIHono } from "@hono/zod-openapi";
+import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { logSlowRequests } from "../../src/app/app.ts";
+import { timeRequests } from "../../src/app/app.ts";
 import type { Env } from "../../src/platform/http/route.ts";
 
 type Line = Record<string, unknown>;
@@ -9,7 +10,7 @@ type Line = Record<string, unknown>;
 const lines: Line[] = [];
 const info = (fields: Line, msg: string) => lines.push({ ...fields, msg });
 const app = new OpenAPIHono<Env>();
-app.use(logSlowRequests({ info } as never));
+app.use(timeRequests(new Registry(), { info } as never));
 app.use(async (context, next) => {
   if (context.req.header("x-user")) context.set("caller", { tenant_id: "w1" } as Env["Variables"]["caller"]);
   await next();

@@ -6,6 +6,36 @@ const pool = ["test/engine/host-pool.test.ts"];
 /** Guards against databases, processes and hosts that misbehave. */
 export const FAULT_MUTANTS: readonly Mutant[] = [
   {
+    name: "faults: processes create a run each for the same tick of a cron",
+    file: "src/agent-server/crons/cron-scheduler.ts",
+    replace: [
+      "if ((await advanceCron(tx, dueOf(cron), nextTick(cron, now))) === 0) return undefined;",
+      "await advanceCron(tx, dueOf(cron), nextTick(cron, now));",
+    ],
+    suites: ["test/engine/crons.test.ts"],
+  },
+  {
+    name: "faults: a run ends before its webhook is stored",
+    file: "src/agent-server/engine/settlement/settle.ts",
+    replace: [
+      "await storeWebhook(tx, run, { values: state?.values, error });",
+      "setTimeout(() => storeWebhook(tx, run, { values: state?.values, error }).catch(() => undefined), 50);",
+    ],
+    suites: ["test/engine/webhooks.test.ts"],
+  },
+  {
+    name: "faults: processes send the same webhook",
+    file: "src/agent-server/webhooks/webhook-sender.ts",
+    replace: ["lease_ms = timeout_ms + LEASE_MARGIN_MS", "lease_ms = timeout_ms * 0"],
+    suites: ["test/engine/webhooks.test.ts"],
+  },
+  {
+    name: "faults: the webhook of a killed process is lost",
+    file: "src/agent-server/webhooks/webhook-sender.ts",
+    replace: ["lease_ms = timeout_ms + LEASE_MARGIN_MS", "lease_ms = timeout_ms * 1000"],
+    suites: ["test/engine/webhooks.test.ts"],
+  },
+  {
     name: "faults: the rescue waits for locked rows",
     file: "src/agent-server/storage/lost-runs.ts",
     replace: [

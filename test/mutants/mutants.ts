@@ -55,7 +55,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "engine: a rolled-back answer replaces the interrupt",
-    file: "src/agent-server/storage/checkpoint-inserts.ts",
+    file: "src/agent-server/storage/checkpoints/inserts.ts",
     replace: ["[replaceWriteQuery, seq]", "[replaceWriteQuery, 0]"],
     suites: ["test/http/rollback.test.ts"],
   },
@@ -266,10 +266,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "access: searches return threads of other workspaces",
     file: "src/agent-server/storage/threads.ts",
-    replace: [
-      '.where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),\n);\n\n/** Like {@link findThread}',
-      '.where("thread_id", "=", p("thread_id")),\n);\n\n/** Like {@link findThread}',
-    ],
+    replace: ['    .where("tenant_id", "=", p("tenant_id"))\n    .where(isReadable),', "    .where(isReadable),"],
     suites: ["test/http/tenancy.test.ts"],
   },
   {

@@ -75,7 +75,7 @@ describe("what is looked for", () => {
     const timeOf = (length: number): number => {
       const numbers = Array.from({ length }, (_, n) => n);
       const objects = numbers.map((n) => ({ n, tag: "same" }));
-      const began = performance.now();
+      const began = process.cpuUsage();
       expect(containing({ numbers, objects })({ numbers: numbers.toReversed(), objects: objects.toReversed() })).toBe(
         true,
       );
@@ -83,7 +83,7 @@ describe("what is looked for", () => {
       const wrappers: ((n: number) => unknown)[] = [(n) => [n], (n) => ({ a: { x: n } }), (n) => [{ [`k${n}`]: {} }]];
       for (const wrapped of wrappers)
         expect(containing(numbers.map(wrapped))(numbers.toReversed().map(wrapped))).toBe(true);
-      return performance.now() - began;
+      return process.cpuUsage(began).user;
     };
     const fastest = (length: number) => Math.min(timeOf(length), timeOf(length), timeOf(length));
     // Eight times as many take 64 times as long with two loops, which for 60,000 took 29 s.
@@ -138,7 +138,7 @@ describe("metadata and what a search looks for", () => {
     for (const [what, metadata] of tooLarge) {
       const { status, text } = await send(metadata);
       expect([what, status]).toEqual([what, 422]);
-      expect(text).toMatch(/has more than|is nested more than/);
+      expect(text).toMatch(/has more than|is larger than|is nested more than/);
     }
   });
 
@@ -148,7 +148,7 @@ describe("metadata and what a search looks for", () => {
       const refused = await api.send("PATCH", path, { metadata: more });
       expect([refused.status, refused.text]).toEqual([
         422,
-        expect.stringContaining("result of merging with the stored metadata"),
+        expect.stringContaining("the merged metadata (stored and new)"),
       ]);
       expect((await api.get(path)).metadata).not.toHaveProperty("more-key-1");
     }

@@ -56,6 +56,7 @@ describe.each(databases)("storage on %s", (name) => {
         multitask_strategy: "enqueue",
         temporary: 0,
         thread_snapshot: null,
+        webhook: null,
         delay_ms,
       }),
     );
@@ -293,6 +294,12 @@ describe.each(databases)("migrating %s", (name) => {
       "012-queues-of-workspaces",
       "013-column-names",
       "015-active-rollout",
+      "016-trace-deletions",
+      "017-crons",
+      "018-store",
+      "019-webhooks",
+      "020-cron-users",
+      "021-thread-ttl",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

@@ -61,6 +61,12 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "012-queues-of-workspaces",
       "013-column-names",
       "015-active-rollout",
+      "016-trace-deletions",
+      "017-crons",
+      "018-store",
+      "019-webhooks",
+      "020-cron-users",
+      "021-thread-ttl",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({
@@ -92,7 +98,14 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       ])
         await tx.run(sql.raw(statement).compile(tx.k));
     });
-    expect(await migrate(database, MIGRATIONS.experiments)).toEqual(["experiments-002", "experiments-003"]);
+    expect(await migrate(database, MIGRATIONS.experiments)).toEqual([
+      "experiments-002",
+      "experiments-003",
+      "experiments-004",
+      "experiments-005",
+      "experiments-006",
+      "experiments-009",
+    ]);
     expect(await findDataset(database.read, "t", "d")).toMatchObject({ next_example_index: 8 });
     expect(await examplesAt(database.read, 1, [7])).toMatchObject([{ example_index: 7, example_id: "e" }]);
     await database.close();

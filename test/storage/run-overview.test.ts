@@ -36,6 +36,7 @@ describe("the runs of a workspace", () => {
     const { database, close } = await openTestStorage("sqlite");
     const all = {
       tenant_id: TENANT,
+      access: undefined,
       status: undefined,
       assistant_id: undefined,
       thread_id: undefined,
@@ -54,11 +55,11 @@ describe("the runs of a workspace", () => {
     );
     const running = await planOf(database, (tx) => listRunsOfTenant(tx, { ...all, status: ["running"] }));
     expect(running).toContain("USING INDEX runs_by_end (tenant_id=? AND ended_at=?");
-    const active = { tenant_id: TENANT, before: undefined, limit: 10 };
+    const active = { tenant_id: TENANT, before: undefined, limit: 10, access: undefined };
     expect(await planOf(database, (tx) => listActiveRunsOfTenant(tx, active))).toContain("runs_by_end");
     for (const ended_from of [null, 1_000]) {
       const counts = await planOf(database, (tx) =>
-        countRunsByMinute(tx, { tenant_id: TENANT, ended_from, limit: 10 }),
+        countRunsByMinute(tx, { tenant_id: TENANT, ended_from, limit: 10, access: undefined }),
       );
       expect(counts).toContain("USING COVERING INDEX runs_by_end (tenant_id=? AND ended_at");
     }

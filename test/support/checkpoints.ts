@@ -1,7 +1,7 @@
 import type { FromHost, HostRequest } from "../../src/agent-server/graph-hosts/host.ts";
 import type { ServiceConnection } from "../../src/agent-server/graph-hosts/inside/connection.ts";
-import { insertCheckpoint, insertWrites } from "../../src/agent-server/storage/checkpoint-inserts.ts";
-import { findCheckpoint, listCheckpoints } from "../../src/agent-server/storage/checkpoints.ts";
+import { findCheckpoint, listCheckpoints } from "../../src/agent-server/storage/checkpoints/checkpoints.ts";
+import { insertCheckpoint, insertWrites } from "../../src/agent-server/storage/checkpoints/inserts.ts";
 import { deleteThreadState } from "../../src/agent-server/storage/threads.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 

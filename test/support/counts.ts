@@ -3,15 +3,17 @@ const count = (name: string, fallback: number): number => Number(process.env[nam
 /** How often the open-ended suites try: a few times in CI, as often as docs/reliability.md says in `npm run test:soak`. */
 export const COUNTS = {
   /** Kills of a server, on each database; half as many under readers, a tenth in the middle of uploads. */
-  kills: count("CRASH_KILLS", 5),
+  kills: count("CRASH_KILLS", 3),
   /** Sequences of commands on each database; a tenth as many with kills. */
-  model_sequences: count("MODEL_SEQUENCES", 30),
+  model_sequences: count("MODEL_SEQUENCES", 20),
   /** Requests to the agent server; a fifth as many to each other API. */
   fuzz_requests: count("FUZZ_REQUESTS", 2_000),
   /** Sequences of commands to the control plane with a fault, on SQLite; a tenth as many on Postgres. */
   control_sequences: count("CONTROL_SEQUENCES", 15),
   /** Every so many calls of one long sequence to the control plane get a fault; every eight times as many on Postgres. */
   control_step: count("CONTROL_STEP", 4),
+  /** Requests through the router while it switches between instances, 50 times for each 10,000 requests. */
+  router_requests: count("ROUTER_REQUESTS", 3_000),
   /** Faults of each kind against three processes on one Postgres: twice as many freezes, three times as many kills. */
   faults: count("FAULTS", 1),
 } as const;

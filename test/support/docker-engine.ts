@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
 import Docker from "dockerode";
 import { create } from "tar";
 import { type ImageName, nameOf } from "../../src/control-plane/drivers/docker/images.ts";
@@ -148,7 +149,8 @@ async function importBase(docker: Docker, folder: string, { name, contents, conf
     chmodSync(join(root, path), 0o1777);
   }
   const file = join(folder, "root.tar");
-  await create({ cwd: root, file, follow: true }, ["."]);
+  // For these 15,000 files in a second; the package tar takes 13.
+  await promisify(execFile)("tar", ["--create", "--dereference", "--file", file, "--directory", root, "."]);
   const [repo, tag] = name.split(":");
   await finished(docker, await docker.importImage(file, { repo, tag, changes: [...config] }));
   rmSync(file);

@@ -6,6 +6,7 @@ import {
   type RunFilter,
   type Scalar,
   spellingsOf,
+  THREAD_KEYS,
 } from "../../src/experiments/storage/run-filter.ts";
 
 /** The input of {@link matches}. `latency` is in seconds, times are in microseconds since the epoch. */
@@ -57,6 +58,8 @@ function holds(filter: RunFilter, run: FilterableRun, text: () => string): boole
       return Object.entries(run.metadata).some(([key, value]) =>
         entryMatches(filter.where, { metadata_key: key, metadata_value: value }),
       );
+    case "thread":
+      return THREAD_KEYS.some((key) => filter.ids.some((id) => run.metadata[key] === id));
     default:
       return conditionMatches(filter, fieldValue(run, filter.field));
   }

@@ -44,6 +44,8 @@ export async function startService(options: {
   command?: "dev" | "serve";
   /** Whether graph hosts are on this thread, where they start ten times as fast; false for tests whose subject they are. */
   inline?: boolean;
+  /** Whether runs are traced; false for tests whose subject is not tracing. */
+  tracing?: boolean;
   /** Receives the log lines; default: standard error, at the level of the settings. */
   log?: Log;
 }): Promise<TestService> {
@@ -55,7 +57,14 @@ export async function startService(options: {
     databaseUrl: database.url,
     inline: options.inline ?? true,
   };
-  const env = { ...process.env, ...SHORT, ...encryptionEnv(database.url), ...options.env };
+  const tracing = options.tracing ? "on" : "off";
+  const env = {
+    ...process.env,
+    ...SHORT,
+    THREADMILL_TRACING: tracing,
+    ...encryptionEnv(database.url),
+    ...options.env,
+  };
   const config = readConfig(options.command ?? "dev", flags, env, options.intervals);
   const threadmill = await startThreadmill(config, options.log ?? createLog(config.log_level));
   let listening: Listening | undefined;
@@ -89,7 +98,7 @@ async function send(
   });
   const response = await threadmill.fetch(request);
   const text = await response.text();
-  const isJson = /^application\/(problem\+)?json/.test(response.headers.get("content-type") ?? "");
+  const isJson = /^application\/(problem\+)?json\b/.test(response.headers.get("content-type") ?? "");
   return {
     status: response.status,
     headers: response.headers,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
-import { run, TraceClient } from "./trace-client.ts";
+import { partsOf, run, TraceClient } from "./trace-client.ts";
 
 describe.each(databases)("experiments of traces on %s", (database) => {
   let service: TestService;
@@ -78,14 +78,103 @@ describe.each(databases)("experiments of traces on %s", (database) => {
       feedback_stats: { correct: { n: 1 } },
     };
     const [example] = await post(`/datasets/${dataset.id}/runs`, { session_ids: [session.id] });
+    expect(example.runs).toMatchObject([{ ...expected, child_run_ids: [model.id], direct_child_run_ids: [model.id] }]);
     expect(example.runs).toMatchObject([{ ...expected, feedbacks: [{ key: "correct", run_id: root.id }] }]);
     const preview = await post(`/datasets/${dataset.id}/runs`, { session_ids: [session.id], preview: true });
-    expect(preview[0].runs).toMatchObject([{ ...expected, inputs: null, outputs: null }]);
+    expect(preview[0].runs).toMatchObject([{ ...expected, inputs: null, outputs: null, child_run_ids: null }]);
     const v2 = await service.request("POST", `/api/v2/datasets/${dataset.id}/experiment-runs`, {
       experiment_ids: [session.id],
       selects: ["INPUTS", "TOTAL_TOKENS", "RUN_TYPE"],
     });
     expect(v2.body.items[0].runs).toEqual([{ inputs: { own: true }, total_tokens: 5, run_type: "TOOL" }]);
+  });
+
+  it("show the version of the example that the metadata name, or that was the newest at the start", async () => {
+    const { dataset, session, root } = await experiment();
+    const path = `/api/v1/examples/${root.reference_example_id}`;
+    const first = (await service.request("GET", path)).body;
+    await service.request("PATCH", path, { inputs: { q: "new" }, outputs: { a: 2 } });
+    const { modified_at } = (await service.request("GET", path)).body;
+    const { dotted_order, ...undated } = root;
+    const started_now = { ...undated, start_time: new Date().toISOString(), end_time: undefined };
+    const extra = { metadata: { example_version: first.modified_at } };
+    await client.sendParts(partsOf("post", [{ ...started_now, extra }]));
+    const fields = { session_name: undefined, reference_example_id: root.reference_example_id };
+    const sessionOf = async (of: object) => {
+      const { id } = await post("/sessions", { name: randomUUID(), reference_dataset_id: dataset.id });
+      await client.post(run({ ...fields, session_id: id, ...of }));
+      return id as string;
+    };
+    const early = await sessionOf({});
+    const named = await sessionOf({ extra: { metadata: { example_version: modified_at.replace("+00:00", "Z") } } });
+    const shown = async (...session_ids: string[]) => {
+      const [row] = await post(`/datasets/${dataset.id}/runs`, { session_ids });
+      const table = `/app/api/datasets/${dataset.id}/compared-rows`;
+      const [cells] = (await service.request("POST", table, { session_ids })).body.rows;
+      expect(cells).toMatchObject({ inputs_preview: row.inputs.q, expected_preview: JSON.stringify(row.outputs) });
+      return row.outputs.a;
+    };
+    expect(await shown(session.id)).toBe(1);
+    expect(await shown(early)).toBe(1);
+    expect(await shown(named)).toBe(2);
+    expect(await shown(early, named)).toBe(2);
+  });
+
+  it("link to the attachments of their runs, and to those of the examples", async () => {
+    const { dataset, session, root } = await experiment();
+    const bytes = Uint8Array.of(0, 255, 128);
+    await client.sendParts({ [`post.${root.id}`]: root, [`attachment.${root.id}.pic`]: [bytes, "image/png"] });
+    const body = { dataset_id: dataset.id, inputs: {}, source_run_id: root.id, use_source_run_attachments: ["pic"] };
+    const copy = await post("/examples", body);
+    await client.post(run({ session_name: session.name, reference_example_id: copy.id }));
+    const rows = await post(`/datasets/${dataset.id}/runs`, { session_ids: [session.id] });
+    const [row, other] = rows.toSorted((a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1));
+    const link = {
+      mime_type: "image/png",
+      presigned_url: expect.stringMatching(/\/public\/attachments\/[0-9a-f]{32}$/),
+    };
+    expect([row.attachment_urls, row.runs[0].s3_urls]).toEqual([null, { "attachment.pic": link }]);
+    expect([other.attachment_urls, other.runs[0].s3_urls]).toEqual([{ "attachment.pic": link }, null]);
+    const response = await service.threadmill.fetch(new Request(row.runs[0].s3_urls["attachment.pic"].presigned_url));
+    expect(new Uint8Array(await response.arrayBuffer())).toEqual(bytes);
+  });
+
+  it("have a row for a run from its start, without latency and error until its end", async () => {
+    const { name, dataset, session, root, score } = await experiment();
+    const baseline = await post("/sessions", { name: randomUUID(), reference_dataset_id: dataset.id });
+    const fields = {
+      session_id: baseline.id,
+      session_name: undefined,
+      reference_example_id: root.reference_example_id,
+    };
+    await client.post(run(fields));
+    const { end_time, outputs, ...pending } = root;
+    await client.post(pending as typeof root);
+    await score({ run_id: root.id, key: "correct", score: 1 });
+    const rows = async () => {
+      const [example] = await post(`/datasets/${dataset.id}/runs`, { session_ids: [session.id] });
+      return example.runs;
+    };
+    const compared = async () => {
+      const query = { session_ids: [baseline.id, session.id] };
+      const { body } = await service.request("POST", `/app/api/datasets/${dataset.id}/compared-rows`, query);
+      return body.rows[0].cells[1];
+    };
+    expect(await rows()).toMatchObject([{ id: root.id, status: "pending", end_time: null, outputs: null }]);
+    expect(await client.session(name)).toMatchObject({
+      run_count: 1,
+      error_rate: null,
+      latency_p50: null,
+      feedback_stats: { correct: { n: 1, avg: 1 } },
+    });
+    expect(await compared()).toMatchObject({ runs: 1, errors: 0, latency_s: null, scores: { correct: 1 } });
+    const body = { baseline_session_id: baseline.id, comparison_session_ids: [session.id] };
+    expect((await service.request("POST", `/api/v1/datasets/${dataset.id}/compare`, body)).status).toBe(200);
+
+    await client.sendParts(partsOf("patch", [{ id: root.id, end_time, outputs: { late: 1 } }]));
+    expect(await rows()).toMatchObject([{ id: root.id, status: "success", outputs: { late: 1 } }]);
+    expect(await client.session(name)).toMatchObject({ run_count: 1, error_rate: 0, latency_p50: 1 });
+    expect(await compared()).toMatchObject({ runs: 1, latency_s: 1 });
   });
 
   it("have the runs of anonymous functions", async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { COUNTS, SEED } from "../support/counts.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
@@ -37,6 +38,26 @@ describe.each(databases)("the ingestion of traces on %s", (name) => {
     return response?.status === 202;
   };
 
+  /** The same runs as OpenTelemetry spans, whose ids become the ids of runs. */
+  const postSpans = async (runs: TestRun[]): Promise<boolean> => {
+    const spans = runs.map(({ id }) => ({
+      traceId: id.replaceAll("-", ""),
+      spanId: id.replaceAll("-", "").slice(16),
+      name: "span",
+      startTimeUnixNano: "1769860800000000000",
+      endTimeUnixNano: "1769860801000000000",
+    }));
+    const response = await fetch(`http://127.0.0.1:${port}/otel/v1/traces`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "langsmith-project": "spans" },
+      body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }),
+    }).catch(() => undefined);
+    return response?.status === 200;
+  };
+
+  /** The id of the run of a span has the 8 bytes of the span. */
+  const spanRun = (): TestRun => run({ id: `00000000-0000-0000-${randomUUID().slice(19)}` });
+
   const rootIds = async (): Promise<string[]> => {
     const found: string[] = [];
     for (let cursor: string | undefined; ; ) {
@@ -57,21 +78,23 @@ describe.each(databases)("the ingestion of traces on %s", (name) => {
     async () => {
       const random = randomOf(SEED);
       const acknowledged = new Set<string>();
-      const sent: TestRun[][] = [];
+      const sent: { body: TestRun[]; send(): Promise<boolean> }[] = [];
       await start();
       for (let kill = 0; kill < KILLS; kill++) {
         const limit = random.integer(1, MAX_ACKNOWLEDGED);
         let count = 0;
-        const client = async () => {
+        const client = async (_: unknown, index: number) => {
+          const isOtlp = index % 2 === 1;
           for (;;) {
-            const body = Array.from({ length: RUNS_PER_BODY }, () => run());
-            sent.push(body);
-            if (!(await post(body))) return;
+            const body = Array.from({ length: RUNS_PER_BODY }, isOtlp ? spanRun : () => run());
+            const send = () => (isOtlp ? postSpans(body) : post(body));
+            sent.push({ body, send });
+            if (!(await send())) return;
             for (const { id } of body) acknowledged.add(id);
             if (++count === limit) server.child.kill("SIGKILL");
           }
         };
-        await Promise.all(Array.from({ length: CLIENTS }, client));
+        await Promise.all(Array.from({ length: CLIENTS }).map(client));
         await server.ended;
         await start();
       }
@@ -79,14 +102,14 @@ describe.each(databases)("the ingestion of traces on %s", (name) => {
       expect(new Set(stored).size).toBe(stored.length);
       expect([...acknowledged].filter((id) => !stored.includes(id))).toEqual([]);
       // A client sends again what was not acknowledged: nothing is doubled.
-      for (const body of sent.slice(-2 * CLIENTS)) expect(await post(body)).toBe(true);
+      for (const { send } of sent.slice(-2 * CLIENTS)) expect(await send()).toBe(true);
       const again = await rootIds();
       expect(again.length).toBe(
         new Set([
           ...stored,
           ...sent
             .slice(-2 * CLIENTS)
-            .flat()
+            .flatMap(({ body }) => body)
             .map(({ id }) => id),
         ]).size,
       );

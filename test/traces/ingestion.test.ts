@@ -165,7 +165,7 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.read(root.id)).child_run_ids).toEqual([tool.id]);
     expect((await client.get(`/runs/${wrong.id}`)).status).toBe(404);
     const moved = { ...run({ id: tool.id, parent: other }), trace_id: other.id };
-    expect((await client.post(moved)).body.detail[0].msg).toContain("cannot move");
+    expect((await client.post(moved)).body.detail[0].msg).toContain("cannot be changed");
     const single = await client.json("POST", "/api/v1/runs", { ...run({ parent: root }), parent_run_id: other.id });
     expect(single).toMatchObject({ status: 400 });
     expect(single.body.detail[0].msg).toContain("does not match second to last part of dotted_order");

@@ -183,7 +183,7 @@ describe("protobuf", () => {
 
   it("refuses wrong wire types and deep groups", () => {
     expect(refusal(() => valueOfProtobuf(new BinaryWriter().tag(1, 0).int32(1).finish()))).toBe(
-      "The field string_value has the wire type 0.",
+      "The field string_value has the unsupported wire type 0.",
     );
     expect(refusal(() => readOtlpRequest(new Uint8Array(1_000_000).fill(0x5b), PROTOBUF))).toMatch(/recursion depth/);
   });
@@ -227,12 +227,12 @@ describe("hostile spans", () => {
   const ingest = (...spans: object[]) => toTraceChanges(readSpans(...spans), {});
 
   it.each([
-    [{ traceId: "0".repeat(32) }, "has no valid trace id"],
-    [{ traceId: TRACE.slice(1) }, "has no valid trace id"],
-    [{ traceId: undefined }, "has no valid trace id"],
-    [{ spanId: "0".repeat(16) }, "has no valid span id"],
-    [{ spanId: "x".repeat(16) }, "has no valid span id"],
-    [{ parentSpanId: "12" }, "has no valid parent id"],
+    [{ traceId: "0".repeat(32) }, "has no valid trace ID"],
+    [{ traceId: TRACE.slice(1) }, "has no valid trace ID"],
+    [{ traceId: undefined }, "has no valid trace ID"],
+    [{ spanId: "0".repeat(16) }, "has no valid span ID"],
+    [{ spanId: "x".repeat(16) }, "has no valid span ID"],
+    [{ parentSpanId: "12" }, "has no valid parent span ID"],
     [{ name: "" }, "has no name"],
     [{ startTimeUnixNano: 0 }, "has no valid start time"],
     [{ startTimeUnixNano: -5 }, "has no valid start time"],

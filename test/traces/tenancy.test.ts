@@ -2,15 +2,18 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
 import type { Scenario } from "../http/scenario.ts";
+import { until } from "../support/until.ts";
 import { partsOf, run, TraceClient } from "./trace-client.ts";
 
 describe("the traces of two workspaces", () => {
   let api: Scenario;
   let own: TraceClient;
   let stranger: TraceClient;
+  let first: string;
+  let second: string;
   beforeAll(async () => {
-    api = await closedService("sqlite");
-    const [first, second] = [await newWorkspace(api), await newWorkspace(api)];
+    api = await closedService("sqlite", { THREADMILL_TRACING: "on" });
+    [first, second] = [await newWorkspace(api), await newWorkspace(api)];
     own = new TraceClient(api.service, await newCaller(api, { tenant_id: first }));
     stranger = new TraceClient(api.service, await newCaller(api, { tenant_id: second }));
   });
@@ -48,6 +51,30 @@ describe("the traces of two workspaces", () => {
     expect((await own.read(root.id)).child_run_ids).toEqual([]);
     expect(await own.query({ trace: root.id })).toHaveLength(1);
     expect(await stranger.query({ session: [session_id] })).toEqual([]);
+  });
+
+  it("contain the runs of their own agents, which only their callers delete", async () => {
+    const [mine, theirs] = [await newCaller(api, { tenant_id: first }), await newCaller(api, { tenant_id: second })];
+    const start = async (headers: Record<string, string>) => {
+      const { thread_id } = await api.call("POST", "/threads", {}, headers);
+      const body = { assistant_id: "chain", input: { steps: [] } };
+      const created = await api.call("POST", `/threads/${thread_id}/runs`, body, headers);
+      await api.call("GET", `/threads/${thread_id}/runs/${created.run_id}/join`, undefined, headers);
+      return created;
+    };
+    const { thread_id, run_id } = await start(mine);
+    const root = await until("the trace is stored", async () => {
+      const { status, body } = await own.get(`/runs/${run_id}`);
+      return status === 200 && body;
+    });
+    expect(root.extra.metadata).toMatchObject({ thread_id, graph_id: "chain" });
+    expect((await stranger.get(`/runs/${run_id}`)).status).toBe(404);
+    // The same run id in the other workspace, and a deletion there.
+    await stranger.post(run({ id: run_id, name: "stranger" }));
+    expect((await api.send("DELETE", `/threads/${thread_id}/runs/${run_id}`, undefined, theirs)).status).toBe(404);
+    await api.call("DELETE", `/threads/${thread_id}/runs/${run_id}`, undefined, mine);
+    await until("the trace is deleted", async () => (await own.get(`/runs/${run_id}`)).status === 404);
+    expect((await stranger.read(run_id)).name).toBe("stranger");
   });
 
   it("need the scope of what the body means", async () => {

@@ -94,13 +94,13 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
   });
 
   it.each<[string, () => object, RegExp]>([
-    ["of another server", () => ({ resource: "https://bank.example.com/mcp" }), /another resource/],
-    ["of another path", () => ({ resource: `${mcp.url}/other` }), /another resource/],
-    ["without a resource", () => ({ authorization_servers: [server.url] }), /another resource/],
+    ["of another server", () => ({ resource: "https://bank.example.com/mcp" }), /a resource other than/],
+    ["of another path", () => ({ resource: `${mcp.url}/other` }), /a resource other than/],
+    ["without a resource", () => ({ authorization_servers: [server.url] }), /a resource other than/],
     [
       "that leads to no server",
       () => ({ resource: `${mcp.url}/mcp`, authorization_servers: [mcp.url] }),
-      /publishes no metadata/,
+      /does not publish metadata/,
     ],
     [
       "that leads into this network",
@@ -127,7 +127,7 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
       () => as({ issuer: "https://evil.example.com" }),
       /metadata of the authorization server failed/,
     ],
-    ["without endpoints", () => ({ issuer: mcp.url }), /no authorization_endpoint or no token_endpoint/],
+    ["without endpoints", () => ({ issuer: mcp.url }), /lacks an authorization_endpoint or a token_endpoint/],
     ["without PKCE", () => as({ code_challenge_methods_supported: ["plain"] }), /PKCE/],
     [
       "without registration",

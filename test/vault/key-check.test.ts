@@ -66,7 +66,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
         tx.run(tx.k.updateTable("encryption_keys").set({ check_value }).where("key_id", "=", first.key_id)),
       );
       await expect(open(fromEnvironment(A, B))).rejects.toThrow(
-        `The check value of the encryption key ${first.key_id} in the table encryption_keys does not match the key`,
+        `The encryption key ${first.key_id} does not match its check value in the table encryption_keys`,
       );
     }
   });

@@ -164,7 +164,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     const { status, stdout } = await rotate(["--retire"], env);
     expect({ status, stdout }).toEqual({
       status: 0,
-      stdout: expect.stringContaining(`Retired ${old}. Remove them from THREADMILL_ENCRYPTION_KEYS.`),
+      stdout: expect.stringContaining(`Retired ${old}. Remove all retired keys from THREADMILL_ENCRYPTION_KEYS.`),
     });
     const isolated = { kind: "environment" as const, keys: [keyToBase64(fresh)] };
     const later = await openKeyRing(storage.database, isolated, createLog("silent"));

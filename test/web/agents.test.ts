@@ -38,7 +38,7 @@ describeInBrowser("agents", () => {
     project = createProject({ "writer.ts": WRITER, "langgraph.json": CONFIG });
     web = await WebTest.start({ config: project.config });
   });
-  afterEach(() => web.expectQuiet());
+  afterEach(() => web.closePages());
   afterAll(async () => {
     await web.stop();
     project.drop();
@@ -136,7 +136,7 @@ describeInBrowser("the example agents", () => {
   beforeAll(async () => {
     web = await WebTest.start();
   });
-  afterEach(() => web.expectQuiet());
+  afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
   it("are legible to everybody, wide and narrow, light and dark", { timeout: PICTURES_MS }, async () => {

@@ -68,7 +68,7 @@ describeInBrowser("the compare page", () => {
       is_lower_score_better: true,
     });
   });
-  afterEach(() => web.expectQuiet());
+  afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
   const post = (path: string, body: object) => web.service.request("POST", path, body);

@@ -17,10 +17,7 @@ describeInBrowser("the connections", () => {
     web = await WebTest.start({ env: { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1" } });
     oauth = await OAuthServer.start([CLIENT], [`${web.url}/v2/auth/callback/acme`]);
   });
-  afterEach(async () => {
-    web.expectQuiet();
-    await web.closePages();
-  });
+  afterEach(() => web.closePages());
   afterAll(async () => {
     await web.stop();
     await oauth.stop();

@@ -29,10 +29,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
       },
     });
   });
-  afterEach(async () => {
-    web.expectQuiet();
-    await web.closePages();
-  });
+  afterEach(() => web.closePages());
   afterAll(async () => {
     for (const { id } of (await web.service.request("GET", "/v2/deployments")).body.resources)
       await web.service.request("DELETE", `/v2/deployments/${id}`);

@@ -22,10 +22,7 @@ describeInBrowser("the deployments", () => {
       ".env": "OPENAI_API_KEY=none",
     });
   });
-  afterEach(async () => {
-    web.expectQuiet();
-    await web.closePages();
-  });
+  afterEach(() => web.closePages());
   afterAll(async () => {
     if (id) await web.service.request("DELETE", `/v2/deployments/${id}`);
     await web.stop();
@@ -55,7 +52,7 @@ describeInBrowser("the deployments", () => {
     await page.keyboard.press("n");
     const empty = writeFiles(temporaryFolder(), { "readme.md": "nothing" });
     await page.getByLabel("Folder", { exact: true }).last().setInputFiles(empty);
-    await page.getByText("The selected folder has no langgraph.json").waitFor();
+    await page.getByText("The selected folder does not contain langgraph.json").waitFor();
     await expectAccessible(page);
     rmSync(empty, { recursive: true });
     expect(await page.getByRole("button", { name: "Deploy", exact: true }).isDisabled()).toBe(true);
@@ -152,10 +149,7 @@ describeInBrowser("the deployments", () => {
     await latest.getByRole("button", { name: "Roll back" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Roll back" }).click();
-    await dialog
-      .getByRole("alert")
-      .getByText("only revisions that were DEPLOYED before can be deployed again")
-      .waitFor();
+    await dialog.getByRole("alert").getByText("only revisions that have been DEPLOYED can be redeployed").waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await rows(page).nth(2).getByRole("button", { name: "Roll back" }).click();
     expect(await dialog.innerText()).not.toContain("DEPLOYED");

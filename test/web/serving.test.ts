@@ -74,7 +74,12 @@ describe("the pages", () => {
     ["/o/t/datasets/d", "/app/experiments/datasets/d"],
     ["/o/t/datasets/d/e/1", "/app/experiments/datasets/d?example=1"],
     ["/o/t/projects/p/s", "/app/experiments/sessions/s"],
-    ["/o/t/projects/p/s/r/r1?poll=true", "/app/experiments/sessions/s?run=r1"],
+    ["/o/t/projects/p/s/r/r1?poll=true", "/app/runs/r1"],
+    ["/o/t/projects", "/app/traces"],
+    ["/public/t1/r", "/app/public/t1"],
+    ["/prompts/greeting?organizationId=o", "/app/prompts/greeting"],
+    ["/prompts/greeting/12e45678?organizationId=o", "/app/prompts/greeting/12e45678"],
+    ["/prompts/..%2F..%2Fx/%2F%2Fevil.test", "/app/prompts/..%2F..%2Fx/%2F%2Fevil.test"],
     ["/o/t/datasets/d/compare?selectedSessions=a%2Cb", "/app/experiments/datasets/d/compare?experiments=a%2Cb"],
     [
       "/o/t/datasets/d/compare?selectedSessions=a&selectedSessions=b",

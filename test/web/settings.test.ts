@@ -8,7 +8,7 @@ describeInBrowser("the settings of a closed service", () => {
   beforeAll(async () => {
     web = await WebTest.start({ env: { API_KEYS: ROOT_KEY } });
   });
-  afterEach(() => web.expectQuiet());
+  afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
   it("are behind a sign-in that says when a key is wrong, and keeps the key out of addresses", async () => {

@@ -33,7 +33,7 @@ describeInBrowser("somebody who knows nothing but what is on the screen", () => 
   beforeAll(async () => {
     web = await WebTest.start();
   });
-  afterEach(() => web.expectQuiet());
+  afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
   it("finds what regressed in the sample: the experiment, the key and the worst example", async () => {

@@ -7,7 +7,11 @@
  */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import { awaitAllCallbacks } from "@langchain/core/callbacks/promises";
+import { BaseChatModel } from "@langchain/core/language_models/chat_models";
+import { AIMessage, AIMessageChunk } from "@langchain/core/messages";
+import { ChatGenerationChunk } from "@langchain/core/outputs";
 import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
 import { RunTree, type Run as TracedRun } from "langsmith";
 import { evaluate, evaluateComparative } from "langsmith/evaluation";
@@ -311,7 +315,70 @@ async function wrapped() {
     assert.partialDeepStrictEqual(run.extra?.metadata, { ls_provider: "openai", ls_model_name: "gpt-4o" });
     assert.deepEqual([run.run_type, run.inputs.messages], ["llm", question.messages]);
     assert.equal(run.outputs?.choices[0].message.content, "Hello you.");
+    assert.deepEqual([run.parent_run_id, run.total_tokens], [root.id, 12]);
   }
+  const first_tokens = (models as Anything[]).map((run) => run.first_token_time !== null);
+  assert.deepEqual(first_tokens, [false, true]);
+}
+
+const TOKENS = { input_tokens: 9, output_tokens: 3, total_tokens: 12 };
+
+/** A model of LangChain, as the packages of the providers implement it. */
+class Model extends BaseChatModel {
+  _llmType() {
+    return "small";
+  }
+  override getLsParams() {
+    return { ls_provider: "openai", ls_model_name: "gpt-4o", ls_model_type: "chat" as const };
+  }
+  async _generate() {
+    return {
+      generations: [{ text: "Hello you.", message: new AIMessage({ content: "Hello you.", usage_metadata: TOKENS }) }],
+    };
+  }
+  override async *_streamResponseChunks(_: unknown, __: unknown, runManager?: CallbackManagerForLLMRun) {
+    for (const text of ["Hello", " you."]) {
+      const chunk = new ChatGenerationChunk({ text, message: new AIMessageChunk(text) });
+      yield chunk;
+      await runManager?.handleLLMNewToken(text, undefined, undefined, undefined, undefined, { chunk });
+    }
+    yield new ChatGenerationChunk({ text: "", message: new AIMessageChunk({ content: "", usage_metadata: TOKENS }) });
+  }
+}
+
+async function langchain() {
+  const State = Annotation.Root({ text: Annotation<string> });
+  const model = new Model({});
+  const graph = new StateGraph(State)
+    .addNode("ask", async () => ({ text: String((await model.invoke("Hello?")).content) }))
+    .addNode("talk", async ({ text }) => {
+      for await (const chunk of await model.stream("Hello?")) text += chunk.content;
+      return { text };
+    })
+    .addEdge(START, "ask")
+    .addEdge("ask", "talk")
+    .addEdge("talk", END)
+    .compile();
+  const runId = randomUUID();
+  assert.equal((await graph.invoke({ text: "" }, { runId })).text, "Hello you.Hello you.");
+  await awaitAllCallbacks();
+  await flush();
+  const root: Anything = await client.readRun(runId);
+  assert.deepEqual([root.total_tokens, root.prompt_tokens, root.completion_tokens], [24, 18, 6]);
+  assert.equal(Number(root.total_cost).toFixed(9), (2 * (9 * 2.5e-6 + 3 * 1e-5)).toFixed(9));
+  const runs: Anything[] = await listed(client.listRuns({ traceId: runId, projectName: "default", order: "asc" }));
+  const nodes = new Map(runs.map(({ id, name }) => [id, name]));
+  const models = runs.filter(({ run_type }) => run_type === "llm");
+  assert.deepEqual(
+    models.map((run) => [nodes.get(run.parent_run_id), run.total_tokens, run.first_token_time !== null]),
+    [
+      ["ask", 12, false],
+      ["talk", 12, true],
+    ],
+  );
+  assert.equal(root.first_token_time, models[1].first_token_time);
+  assert.match(JSON.stringify(models[0].inputs.messages), /Hello\?/);
+  assert.match(JSON.stringify(models[1].outputs.generations), /Hello you\./);
 }
 
 async function langgraph() {
@@ -362,14 +429,41 @@ async function feedback() {
   );
 }
 
+async function evaluationOfASplit() {
+  const { id: datasetId } = await client.createDataset(`js ${randomUUID()}`);
+  const texts = ["zero", "one", "two"];
+  await client.createExamples(
+    texts.map((text, n) => ({
+      dataset_id: datasetId,
+      inputs: { n },
+      split: n === 1 ? "easy" : "hard",
+      attachments: { file: { mimeType: "text/plain", data: new TextEncoder().encode(text) } },
+    })),
+  );
+  const read = async (_: object, config: Anything) => {
+    const response = await fetch(config.attachments.file.presigned_url);
+    return { text: await response.text() };
+  };
+  const data = client.listExamples({ datasetId, splits: ["hard"], includeAttachments: true });
+  const { experimentName } = await evaluate(read, { data, includeAttachments: true });
+  await flush();
+  const { id, run_count, error_rate, extra } = await project(experimentName);
+  assert.deepEqual([run_count, error_rate, extra.metadata.dataset_splits], [2, 0, ["hard"]]);
+  const rows = await post(`/datasets/${datasetId}/runs`, { session_ids: [id] });
+  const outputs = rows.map(({ runs }: Anything) => runs[0].outputs.text);
+  assert.deepEqual(outputs.sort(), ["two", "zero"]);
+}
+
 const SCENARIOS = {
   "evaluate() leaves an experiment with its rows, scores, tokens and errors": evaluation,
+  "evaluate() runs the examples of a split with their attachments": evaluationOfASplit,
   "evaluate() on the dataset of an uploaded experiment compares with it": comparedWithAnUpload,
   "evaluateComparative() prefers the runs of one experiment": comparative,
   "traceable functions are a tree with metadata, tags, errors and the time of the first token": trees,
   "attachments come back byte by byte": attachments,
-  "wrapOpenAI() keeps messages, tokens and costs": wrapped,
+  "wrapOpenAI() keeps messages, tokens, costs and the time of the first token": wrapped,
   "a LangGraph graph is traced with its nodes": langgraph,
+  "LangChain models in a graph report tokens, costs and the time of the first token": langchain,
   "feedback is found with its run, whether it came before or after": feedback,
 };
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { databases } from "../../support/databases.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { comparativeScenarios } from "./comparative.ts";
+import { datasetContentScenarios } from "./dataset-content.ts";
 import { datasetScenarios } from "./datasets.ts";
 import { exampleScenarios } from "./examples.ts";
 import { feedbackScenarios } from "./feedback.ts";
@@ -35,6 +36,7 @@ export function clientScenarios(prefix: "" | "/api/v1"): void {
       const target = (): Target => ({ client, apiUrl: `${url}${prefix}`, webUrl: WEB_URL });
       projectScenarios(target);
       datasetScenarios(target);
+      datasetContentScenarios(target);
       exampleScenarios(target);
       runScenarios(target);
       feedbackScenarios(target);

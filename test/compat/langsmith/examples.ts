@@ -41,7 +41,7 @@ export function exampleScenarios(target: GetTarget): void {
         name: "#2",
         inputs: row?.inputs,
         outputs: row?.expected_outputs,
-        metadata: null,
+        metadata: { dataset_split: ["base"] },
         source_run_id: null,
         created_at: TIME,
         modified_at: TIME,
@@ -70,7 +70,8 @@ export function exampleScenarios(target: GetTarget): void {
       });
       expect(await client.readExample(example.id)).toEqual(example);
       const plain = await client.createExample({ dataset_id: datasetId, inputs: { "with. dots": "é\u2028" } });
-      expect(plain).toMatchObject({ name: "#2", inputs: { "with. dots": "é\u2028" }, outputs: null, metadata: null });
+      expect(plain).toMatchObject({ name: "#2", inputs: { "with. dots": "é\u2028" }, outputs: null });
+      expect(plain.metadata).toEqual({ dataset_split: ["base"] });
       expect((await client.readDataset({ datasetId })).example_count).toBe(2);
     });
 
@@ -79,7 +80,11 @@ export function exampleScenarios(target: GetTarget): void {
       const datasetId = await newDataset();
       const { name: datasetName } = await client.readDataset({ datasetId });
       const made = await client.createExample({ a: 1 }, { b: 1 }, { datasetName, metadata: { m: 1 }, split: "train" });
-      expect(await client.updateExample(made.id, { inputs: { a: 2 } })).toEqual({ count: 1, example_ids: [made.id] });
+      expect(await client.updateExample(made.id, { inputs: { a: 2 } })).toEqual({
+        count: 1,
+        example_ids: [made.id],
+        as_of: TIME,
+      });
       const changed = await client.readExample(made.id);
       expect(changed).toEqual({ ...made, inputs: { a: 2 }, modified_at: TIME });
       await client.updateExample({ id: made.id, outputs: { b: 2 }, metadata: { m: 2 }, split: ["test"] });
@@ -101,7 +106,7 @@ export function exampleScenarios(target: GetTarget): void {
       await client.updateExample(made.id, { metadata: { m: 2 } });
       expect((await client.readExample(made.id)).metadata).toEqual({ m: 2, dataset_split: ["train"] });
       await client.updateExample(made.id, { split: [] });
-      expect((await client.readExample(made.id)).metadata).toEqual({ m: 2 });
+      expect((await client.readExample(made.id)).metadata).toEqual({ m: 2, dataset_split: ["base"] });
     });
 
     it("that does not exist is not found", async () => {
@@ -116,7 +121,7 @@ export function exampleScenarios(target: GetTarget): void {
       expect((await client.readExample(elsewhere.id)).inputs).toEqual({ number: 0 });
     });
 
-    it("is not created under a taken id, in a dataset of uploads, or with attachments", async () => {
+    it("is not created under a taken id, or in a dataset of uploads", async () => {
       const { client } = target();
       const { datasetId, exampleIds } = await datasetOf(1);
       const [exampleId] = exampleIds;
@@ -124,10 +129,7 @@ export function exampleScenarios(target: GetTarget): void {
       await expect(taken).rejects.toEqual(conflict(exampleId as string));
       const { dataset } = await upload(target(), graded(1));
       const managed = client.createExample({ a: 1 }, { b: 1 }, { datasetId: dataset.id });
-      await expect(managed).rejects.toEqual(refused(400, "uploading results"));
-      const attachments = { picture: { mimeType: "image/png", data: new Uint8Array([1, 2, 3]) } };
-      const attached = client.createExample({ dataset_id: datasetId, inputs: { a: 1 }, attachments });
-      await expect(attached).rejects.toEqual(refused(422, "Attachments are not supported"));
+      await expect(managed).rejects.toEqual(refused(400, "upload results to add examples"));
       expect(await idsOf({ datasetId })).toEqual([exampleId]);
     });
   });
@@ -172,7 +174,7 @@ export function exampleScenarios(target: GetTarget): void {
       const { exampleIds } = await datasetOf(3);
       const [one, two] = exampleIds as [string, string];
       const updates = [one, two].map((id) => ({ id, inputs: { changed: id } }));
-      expect(await client.updateExamples(updates)).toEqual({ count: 2, example_ids: [one, two] });
+      expect(await client.updateExamples(updates)).toEqual({ count: 2, example_ids: [one, two], as_of: TIME });
       expect((await client.readExample(two)).inputs).toEqual({ changed: two });
       const half = [one, unique()].map((id) => ({ id, inputs: { again: true } }));
       await expect(client.updateExamples(half)).rejects.toEqual(notFound("Example"));

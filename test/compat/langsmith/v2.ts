@@ -184,7 +184,7 @@ export function version2Scenarios(target: GetTarget): void {
         name: "#1",
         inputs: row.inputs,
         outputs: row.expected_outputs,
-        metadata: null,
+        metadata: { dataset_split: ["base"] },
         source_run_id: null,
         attachment_urls: null,
         created_at: TIME,

@@ -23,6 +23,10 @@ from uuid import UUID
 import langsmith
 import requests
 from checks import has, same, unique
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.tracers.langchain import wait_for_all_tracers
 from langgraph.graph import END, START, StateGraph
 from langsmith import aevaluate, evaluate, evaluate_existing, traceable
 from langsmith.evaluation import evaluate_comparative
@@ -131,6 +135,28 @@ def evaluation() -> None:
     project = client.read_project(project_name=found.experiment_name)
     has(project.metadata, {"model": "small", "num_repetitions": 2})
     same(project.description, "from Python")
+
+
+def evaluation_of_a_split() -> None:
+    """evaluate() runs the examples of a split with their attachments"""
+    made = client.create_dataset(f"py {unique()}")
+    examples = [
+        {"inputs": {"n": n}, "split": split, "attachments": {"file": ("text/plain", str(n).encode())}}
+        for n, split in enumerate(["hard", "easy", "hard"])
+    ]
+    client.create_examples(dataset_id=made.id, examples=examples)
+
+    def read(inputs: dict, attachments: dict) -> dict:
+        return {"text": attachments["file"]["reader"].read().decode()}
+
+    data = list(client.list_examples(dataset_id=made.id, splits=["hard"], include_attachments=True))
+    found = evaluate(read, data=data)
+    client.flush()
+    project = client.read_project(project_name=found.experiment_name, include_stats=True)
+    same([project.run_count, project.error_rate, project.metadata["dataset_splits"]], [2, 0, ["hard"]])
+    body = {"session_ids": [str(project.id)]}
+    rows = requests.post(f"{client.api_url}/datasets/{made.id}/runs", json=body, timeout=30).json()
+    same(sorted(run["outputs"]["text"] for row in rows for run in row["runs"]), ["0", "2"])
 
 
 def async_evaluation() -> None:
@@ -364,8 +390,6 @@ def langgraph() -> None:
     config = {"run_name": "crew", "run_id": run_id, "tags": ["nightly"], "metadata": {"team": "a"}}
     with tracing_context(project_name=project):
         graph.compile().invoke({"steps": ["begun"]}, config)
-    from langchain_core.tracers.langchain import wait_for_all_tracers
-
     wait_for_all_tracers()
     client.flush()
     root = client.read_run(run_id, load_child_runs=True)
@@ -374,6 +398,61 @@ def langgraph() -> None:
     same([child.name for child in root.child_runs], ["plan", "act"])
     same([child.name for child in root.child_runs[0].child_runs], ["think"])
     has(root.child_runs[1].metadata, {"langgraph_node": "act", "langgraph_step": 2})
+
+
+TOKENS = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
+
+
+class Model(BaseChatModel):
+    """A model of LangChain, as the packages of the providers implement it."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "small"
+
+    def _get_ls_params(self, stop=None, **kwargs) -> dict:
+        return {"ls_provider": "openai", "ls_model_name": "gpt-4o", "ls_model_type": "chat"}
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("Hello you.", usage_metadata=TOKENS))])
+
+    def _stream(self, messages, stop=None, run_manager=None, **kwargs):
+        for text in ("Hello", " you."):
+            chunk = ChatGenerationChunk(message=AIMessageChunk(text))
+            if run_manager:
+                run_manager.on_llm_new_token(text, chunk=chunk)
+            yield chunk
+        yield ChatGenerationChunk(message=AIMessageChunk("", usage_metadata=TOKENS))
+
+
+class Talk(TypedDict):
+    text: str
+
+
+def langchain() -> None:
+    """LangChain models in a graph report tokens, costs and the time of the first token"""
+    project, run_id, model = unique(), langsmith.uuid7(), Model()
+    graph = StateGraph(Talk)
+    graph.add_node("ask", lambda state: {"text": model.invoke("Hello?").content})
+    graph.add_node("talk", lambda state: {"text": state["text"] + "".join(c.content for c in model.stream("Hello?"))})
+    graph.add_edge(START, "ask")
+    graph.add_edge("ask", "talk")
+    graph.add_edge("talk", END)
+    with tracing_context(project_name=project):
+        same(graph.compile().invoke({"text": ""}, {"run_id": run_id}), {"text": "Hello you.Hello you."})
+    wait_for_all_tracers()
+    client.flush()
+    root = client.read_run(run_id)
+    same([root.total_tokens, root.prompt_tokens, root.completion_tokens], [24, 18, 6])
+    same(round(float(root.total_cost), 9), round(2 * (9 * 2.5e-6 + 3 * 1e-5), 9))
+    runs = sorted(client.list_runs(project_name=project), key=lambda run: run.dotted_order)
+    names = {run.id: run.name for run in runs}
+    models = [run for run in runs if run.run_type == "llm"]
+    found = [[names[run.parent_run_id], run.total_tokens, run.first_token_time is not None] for run in models]
+    same(found, [["ask", 12, False], ["talk", 12, True]])
+    same(root.first_token_time, models[1].first_token_time)
+    same("Hello?" in json.dumps(models[0].inputs["messages"]), True)
+    same("Hello you." in json.dumps(models[1].outputs["generations"]), True)
 
 
 def feedback() -> None:
@@ -451,6 +530,7 @@ def pytest_plugin() -> None:
 
 SCENARIOS = [
     evaluation,
+    evaluation_of_a_split,
     async_evaluation,
     compared_with_an_upload,
     existing,
@@ -460,6 +540,7 @@ SCENARIOS = [
     attachments,
     openai,
     langgraph,
+    langchain,
     feedback,
     pytest_plugin,
 ]

@@ -6,6 +6,7 @@ Prints a line of JSON for each: {"scenario": ..., "ok": true}, or with "ok": fal
 """
 
 import asyncio
+import io
 import json
 import statistics
 import sys
@@ -16,8 +17,12 @@ from uuid import UUID
 
 import requests
 from checks import contains, has, same, unique
-from langsmith import Client
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langsmith import AsyncClient, Client
+from langsmith.schemas import AttachmentsOperations, ExampleUpsertWithAttachments
 from langsmith.utils import LangSmithConflictError, LangSmithError, LangSmithNotFoundError
+from langsmith.uuid import uuid7
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 WEB_URL = "https://web.example"
@@ -219,7 +224,7 @@ def examples(client: Client) -> None:
     legacy = client.create_examples(inputs=inputs, outputs=[{"m": 2}, None], dataset_name=dataset.name)
     same([client.read_example(id).outputs for id in legacy["example_ids"]], [{"m": 2}, None])
     single = client.create_example(inputs={"n": 4}, outputs={"m": 4}, dataset_id=dataset.id, metadata={"x": "é"})
-    same([single.inputs, single.outputs, single.metadata], [{"n": 4}, {"m": 4}, {"x": "é"}])
+    same([single.inputs, single.outputs, single.metadata], [{"n": 4}, {"m": 4}, {"x": "é", "dataset_split": ["base"]}])
     client.update_example(one, outputs={"m": "changed"})
     changed = client.read_example(one)
     same([changed.inputs, changed.outputs, changed.metadata], [read.inputs, {"m": "changed"}, read.metadata])
@@ -256,6 +261,111 @@ def example_lists(client: Client) -> None:
     same(numbers(), [0])
     same(numbers(as_of="latest"), [0])
     same(len(numbers(as_of=first.as_of)), 130)
+
+
+def dataset_splits(client: Client) -> None:
+    """datasets have splits, which examples join and leave"""
+    dataset = client.create_dataset(unique())
+    examples = [{"inputs": {"n": n}, "split": split} for n, split in enumerate(["train", ["train", "hard"], None])]
+    ids = client.create_examples(dataset_id=dataset.id, examples=examples)["example_ids"]
+    same(client.list_dataset_splits(dataset_id=dataset.id), ["base", "hard", "train"])
+    client.update_dataset_splits(dataset_id=dataset.id, split_name="all", example_ids=ids)
+    client.update_dataset_splits(dataset_name=dataset.name, split_name="train", example_ids=ids[:1], remove=True)
+    same(client.read_example(ids[0]).metadata, {"dataset_split": ["all"]})
+    same(client.read_example(ids[2]).metadata, {"dataset_split": ["base", "all"]})
+    same([found.inputs["n"] for found in client.list_examples(dataset_id=dataset.id, splits=["train"])], [1])
+    refused(
+        lambda: client.update_dataset_splits(dataset_id=unique(), split_name="x", example_ids=ids),
+        LangSmithNotFoundError,
+        "Dataset not found",
+    )
+
+
+def dataset_versions(client: Client) -> None:
+    """datasets have versions, which are found by time and tag, and compared"""
+    dataset = client.create_dataset(unique())
+    first = client.create_example(inputs={"n": 1}, dataset_id=dataset.id)
+    client.update_dataset_tag(dataset_id=dataset.id, as_of=first.modified_at, tag="prod")
+    second = client.create_example(inputs={"n": 2}, dataset_id=dataset.id)
+    client.update_example(first.id, inputs={"n": 3})
+    same(client.read_dataset_version(dataset_id=dataset.id, tag="prod").as_of, first.modified_at)
+    same(client.read_dataset_version(dataset_id=dataset.id, as_of=first.modified_at).tags, ["prod"])
+    same([version.tags for version in client.list_dataset_versions(dataset_id=dataset.id)], [["latest"], None, ["prod"]])
+    same([found.inputs for found in client.list_examples(dataset_id=dataset.id, as_of="prod")], [{"n": 1}])
+    same(client.read_example(first.id, as_of=first.modified_at).inputs, {"n": 1})
+    same(client.list_dataset_splits(dataset_id=dataset.id, as_of="prod"), ["base"])
+    diff = client.diff_dataset_versions(dataset.id, from_version="prod", to_version="latest")
+    same([diff.examples_modified, diff.examples_added, diff.examples_removed], [[first.id], [second.id], []])
+    refused(lambda: client.read_dataset_version(dataset_id=dataset.id, tag="x"), LangSmithNotFoundError, "version")
+
+
+def dataset_files(client: Client) -> None:
+    """datasets are uploaded as CSV, read as chats, and cloned"""
+    name = unique()
+    file = ("chats.csv", io.BytesIO(b"question,answer\nHi,Hello\n"))
+    made = client.upload_csv(file, ["question"], ["answer"], name=name, description="by hand")
+    same([made.name, made.example_count, made.description], [name, 1, "by hand"])
+    chat = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+    same(client.read_dataset_openai_finetuning(made.id), [chat])
+    client.create_llm_example("Hi", "Hello", dataset_id=made.id)
+    message = {"type": "human", "data": {"content": "Hi"}}
+    client.create_chat_example([message], {"type": "ai", "data": {"content": "Hello"}}, dataset_id=made.id)
+    same(client.read_dataset_openai_finetuning(dataset_name=name), [chat, chat, chat])
+    body, dataset, experiment = upload(client, 130)
+    token = client.share_dataset(dataset_id=dataset["id"])["share_token"]
+    clone = client.clone_public_dataset(token, dataset_name=unique())
+    same([found.inputs for found in client.list_examples(dataset_id=clone.id)], [row["inputs"] for row in body["results"]])
+    run = next(client.list_runs(project_id=experiment["id"], order="asc"))
+    copied = client.create_example_from_run(run, dataset_id=clone.id)
+    same([copied.inputs, copied.outputs], [run.inputs, run.outputs])
+
+
+def example_attachments(client: Client) -> None:
+    """examples have attachments, and what their run has"""
+    dataset = client.create_dataset(unique())
+    data = bytes(range(256))
+    attachments = {"a.bin": ("application/octet-stream", data), "note": {"mime_type": "text/plain", "data": b"\r\n"}}
+    made = client.create_example(inputs={"n": 1}, dataset_id=dataset.id, attachments=attachments)
+    same({name: (info["mime_type"], info["reader"].read()) for name, info in made.attachments.items()}, {
+        "a.bin": ("application/octet-stream", data),
+        "note": ("text/plain", b"\r\n"),
+    })
+    [found] = client.list_examples(dataset_id=dataset.id, include_attachments=True)
+    same(found.attachments["a.bin"]["reader"].read(), data)
+    operations = AttachmentsOperations(rename={"a.bin": "b.bin"}, retain=[])
+    client.update_example(made.id, attachments_operations=operations, attachments={"new": ("text/plain", b"new")})
+    changed = client.read_example(made.id)
+    same({name: info["reader"].read() for name, info in changed.attachments.items()}, {"b.bin": data, "new": b"new"})
+    body, _, experiment = upload(client, 1)
+    run = next(client.list_runs(project_id=experiment["id"]))
+    copied = client.create_example(dataset_id=dataset.id, source_run_id=run.id, use_source_run_io=True)
+    same([copied.inputs, copied.outputs, copied.source_run_id], [run.inputs, run.outputs, run.id])
+    upsert = ExampleUpsertWithAttachments(id=made.id, dataset_id=dataset.id, inputs={"n": 2})
+    same(client.upsert_examples_multipart(upserts=[upsert])["example_ids"], [str(made.id)])
+    same([client.read_example(made.id).inputs, list(client.read_example(made.id).attachments)], [{"n": 2}, ["b.bin", "new"]])
+    client.delete_examples([made.id], hard_delete=True)
+    same(list(client.list_examples(dataset_id=dataset.id, as_of=made.modified_at)), [])
+
+
+def async_datasets(client: Client) -> None:
+    """the asynchronous client reads and writes datasets and examples"""
+
+    async def ask() -> None:
+        other = AsyncClient(api_url=client.api_url, api_key="any", web_url=WEB_URL)
+        dataset = await other.create_dataset(unique(), inputs_schema_definition={"required": ["n"]})
+        made = await other.create_example({"n": 1}, {"m": 1}, dataset_id=dataset.id, split="train")
+        same((await other.read_example(made.id)).metadata, {"dataset_split": ["train"]})
+        selected = other.list_examples(dataset_id=dataset.id, select=["dataset_id", "inputs"], exclude_default_fields=True)
+        same([(found.inputs, found.outputs) async for found in selected], [({"n": 1}, None)])
+        try:
+            await other.create_example({"x": 1}, dataset_id=dataset.id)
+        except Exception as error:
+            contains(error, "is missing the required property")
+        else:
+            raise AssertionError("expected a refusal")
+        await other.delete_dataset(dataset.id)
+
+    asyncio.run(ask())
 
 
 def runs(client: Client) -> None:
@@ -412,8 +522,134 @@ def version_2(client: Client) -> None:
         same(run.inputs, body["results"][24]["inputs"])
         side_by_side = client.datasets.experiment_runs.query(dataset["id"], experiment_ids=[experiment["id"]], page_size=10)
         same([example.id async for example in side_by_side], [each["row_id"] for each in body["results"]])
+        name = unique()
+        ids = [str(client.create_dataset(f"{name} {n}").id) for n in range(5)]
+        listed = client.datasets.list_v2(name_contains=name, sort_by="name", sort_order="asc", page_size=2)
+        same([found.id async for found in listed], ids)
+        [first, second] = client.create_examples(dataset_id=ids[0], examples=[{"inputs": {}}, {"inputs": {}}])["example_ids"]
+        operation = {"key": "level", "operation": "SET", "value": 1}
+        changed = await client.datasets.examples.update_metadata(ids[0], example_ids=[first, ids[0]], operations=[operation])
+        same([status.status for status in changed.statuses], ["UPDATED", "NOT_FOUND"])
+        same(client.read_example(first).metadata, {"level": 1, "dataset_split": ["base"]})
+        await client.datasets.examples.delete(second, dataset_id=ids[0])
+        refused(lambda: client.read_example(second), LangSmithNotFoundError, "not found")
 
     asyncio.run(ask())
+
+
+def prompts(client: Client) -> None:
+    """prompts are pushed, pulled as they were, and committed on the latest commit only"""
+    name = f"prompt-{unique()}"
+    messages = [("system", "You speak {language}."), ("placeholder", "{history}"), ("human", "{input}")]
+    template = ChatPromptTemplate.from_messages(messages)
+    url = client.push_prompt(name, object=template, commit_tags=["prod", "first"], description="Greets")
+    first = client.pull_prompt_commit(name, skip_cache=True).commit_hash
+    contains(url, f"/prompts/{name}/{first[:8]}")
+    values = {"language": "Dutch", "input": "Hello", "history": [("human", "a"), ("ai", "b")]}
+    for version in ("", ":prod", ":latest", f":{first}", f":{first[:8]}"):
+        pulled = client.pull_prompt(name + version, skip_cache=True)
+        same(pulled.messages, template.messages)
+        same(pulled.invoke(values), template.invoke(values))
+        same(pulled.metadata["lc_hub_commit_hash"], first)
+    refused(lambda: client.push_prompt(name, object=template), LangSmithConflictError, "Nothing to commit")
+    chain = template | StrOutputParser()
+    client.create_commit(name, chain, parent_commit_hash=first, description="with a parser")
+    other = ChatPromptTemplate.from_template("{a}")
+    late = lambda: client.create_commit(name, other, parent_commit_hash=first)  # noqa: E731
+    refused(late, LangSmithConflictError, "is not the latest commit")
+    same(client.pull_prompt(name, skip_cache=True).messages, template.messages)
+    same(client.pull_prompt(name, include_model=True, skip_cache=True).steps[1], StrOutputParser())
+    commits = list(client.list_prompt_commits(name))
+    same([commit.parent_commit_hash for commit in commits], [first, None])
+    has(client.get_prompt(name).model_dump(), {"num_commits": 2, "description": "Greets", "is_public": False})
+    client.delete_prompt(name)
+    same(client.get_prompt(name), None)
+    refused(lambda: client.pull_prompt(name, skip_cache=True), LangSmithNotFoundError, "Prompt not found")
+def traced(client: Client, project: str, count: int = 1, **fields) -> list[str]:
+    """Roots with one run below each."""
+    ids = []
+    for n in range(count):
+        root, child = uuid7(), uuid7()
+        start = START + timedelta(minutes=n)
+        for run_id, parent in ((root, None), (child, root)):
+            client.create_run(
+                f"run {n}",
+                {"question": n},
+                "chain",
+                id=run_id,
+                trace_id=root,
+                parent_run_id=parent,
+                dotted_order=".".join(f"{start:%Y%m%dT%H%M%S%fZ}{each}" for each in ((root, child) if parent else (root,))),
+                project_name=project,
+                start_time=start,
+                end_time=start + timedelta(seconds=1),
+                outputs={"answer": n},
+                **(fields if parent is None else {}),
+            )
+        ids.append(str(root))
+    client.flush()
+    return ids
+
+
+def shared_runs(client: Client) -> None:
+    """runs are shared by a link, read with it, and closed"""
+    project = unique()
+    [root] = traced(client, project)
+    same(client.run_is_shared(root), False)
+    link = client.share_run(root)
+    same(client.read_run_shared_link(root), link)
+    same(client.run_is_shared(root), True)
+    shared = client.read_shared_run(link.removesuffix("/r").rsplit("/", 1)[-1])
+    same([str(shared.id), shared.inputs, len(shared.child_run_ids)], [root, {"question": 0}, 1])
+    token = link.removesuffix("/r").rsplit("/", 1)[-1]
+    child = client.read_shared_run(token, shared.child_run_ids[0])
+    same(str(child.parent_run_id), root)
+    same({run.id for run in client.list_shared_runs(token)}, {shared.id, child.id})
+    same([run.id for run in client.list_shared_runs(token, run_ids=[str(child.id)])], [child.id])
+    client.unshare_run(root)
+    same(client.run_is_shared(root), False)
+    refused(lambda: client.read_shared_run(token), LangSmithNotFoundError, "Share not found")
+
+    async def version_2_share() -> None:
+        created = await client.runs.share.create(root, session_id=str(shared.session_id), trace_id=root)
+        answer = await client.public.runs.query(created.share_token, selects=["NAME"])
+        same([run.name for run in answer.items], ["run 0", "run 0"])
+        await client.runs.share.delete(root, session_id=str(shared.session_id))
+
+    asyncio.run(version_2_share())
+
+
+def threads(client: Client) -> None:
+    """threads are listed, read and counted"""
+    project = unique()
+    ids = traced(client, project, 3, extra={"metadata": {"thread_id": "t"}})
+    traced(client, project, 1)
+    project_id = str(client.read_project(project_name=project).id)
+    same([str(run.id) for run in client.read_thread(thread_id="t", project_name=project)], ids)
+    listed = client.list_threads(project_name=project, start_time=START)
+    same([(thread["thread_id"], thread["count"]) for thread in listed], [("t", 3)])
+
+    async def version_2_threads() -> None:
+        found = [thread async for thread in client.threads.query(project_id=project_id)]
+        same([(thread.thread_id, thread.count) for thread in found], [("t", 3)])
+        traces = client.threads.list_traces("t", project_id=project_id, selects=["OUTPUTS"], page_size=2)
+        same([(trace.trace_id, trace.outputs["answer"]) async for trace in traces], list(zip(ids, range(3))))
+        stats = await client.threads.stats("t", session_id=project_id, selects=["TURNS", "LATENCY_P50"])
+        same([stats.turns, stats.latency_p50_seconds], [3, 1])
+
+    asyncio.run(version_2_threads())
+
+
+def feedback_tokens(client: Client) -> None:
+    """feedback is sent with a token instead of a key"""
+    [root] = traced(client, unique())
+    token = client.create_presigned_feedback_token(root, "thumbs", expiration=timedelta(hours=1))
+    client.create_feedback_from_token(token.id, score=0)
+    same(requests.get(f"{token.url}?score=1&comment=fine").status_code, 200)
+    [only] = client.list_feedback(run_ids=[root])
+    same([only.key, only.score, only.comment], ["thumbs", 1, "fine"])
+    more = client.create_presigned_feedback_tokens(root, ["a", "b"])
+    same({each.id for each in client.list_presigned_feedback_tokens(root)}, {token.id, *(each.id for each in more)})
 
 
 SCENARIOS = [
@@ -423,6 +659,11 @@ SCENARIOS = [
     datasets,
     examples,
     example_lists,
+    dataset_splits,
+    dataset_versions,
+    dataset_files,
+    example_attachments,
+    async_datasets,
     runs,
     feedback,
     feedback_configs,
@@ -430,6 +671,10 @@ SCENARIOS = [
     results,
     comparative,
     version_2,
+    prompts,
+    shared_runs,
+    threads,
+    feedback_tokens,
 ]
 
 

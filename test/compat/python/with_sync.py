@@ -1,5 +1,9 @@
 """The main path with the synchronous client."""
 
+import json
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
 from checks import ANSWER, ASK, QUESTION, REFUND, REJECTED, TRAIL, contains, has, same, unique
 from langgraph_sdk.client import SyncLangGraphClient
 from langgraph_sdk.errors import ConflictError, NotFoundError
@@ -80,4 +84,61 @@ def batches(client: SyncLangGraphClient) -> None:
     same([run["kwargs"]["input"]["text"] for run in batch], ["one", "two"])
 
 
-SCENARIOS = [assistants, runs, replays, interrupts, cancels, batches]
+def crons(client: SyncLangGraphClient) -> None:
+    """crons are created, searched, counted, changed and deleted"""
+    metadata = {"key": unique()}
+    end = datetime(2999, 1, 1)
+    cron = client.crons.create("echo", schedule="0 9 * * 1-5", timezone="Europe/Berlin", end_time=end, metadata=metadata)
+    has(cron, {"schedule": "0 9 * * 1-5", "end_time": "2999-01-01T00:00:00.000+00:00", "enabled": True})
+    thread_id = client.threads.create()["thread_id"]
+    client.crons.create_for_thread(thread_id, "echo", schedule="* * * * *", metadata=metadata, enabled=False)
+    same([found["thread_id"] for found in client.crons.search(metadata=metadata, enabled=False)], [thread_id])
+    same(client.crons.count(metadata=metadata, assistant_id="echo"), 2)
+    changed = client.crons.update(cron["cron_id"], enabled=False, end_time=None)
+    has(changed, {"enabled": False, "end_time": None, "next_run_date": None})
+    client.crons.delete(cron["cron_id"])
+    refused(lambda: client.crons.delete(cron["cron_id"]), NotFoundError, "not found")
+
+
+def threads(client: SyncLangGraphClient) -> None:
+    """threads have a time to live and are pruned"""
+    thread = client.threads.create(ttl={"ttl": 30, "strategy": "keep_latest"})
+    has(client.threads.get(thread["thread_id"], include=["ttl"])["ttl"], {"strategy": "keep_latest", "ttl_minutes": 30})
+    same(client.threads.prune([thread["thread_id"], unique()]), {"pruned_count": 1})
+    refused(lambda: client.threads.get(thread["thread_id"]), NotFoundError, "not found")
+
+
+def webhooks(client: SyncLangGraphClient) -> None:
+    """a webhook is called when a run ends"""
+    received = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        server.timeout = 20
+        run = client.runs.create(None, "echo", input={"text": "hi"}, webhook=f"http://127.0.0.1:{server.server_port}")
+        server.handle_request()
+    has(received[0], {"run_id": run["run_id"], "status": "success"})
+    has(received[0]["values"], {"echo": "hi"})
+
+
+def store(client: SyncLangGraphClient) -> None:
+    """items are stored, found, listed and deleted"""
+    namespace = ["users", unique()]
+    client.store.put_item(namespace, key="a", value={"kind": "note", "stars": 3}, ttl=60, index=False)
+    has(client.store.get_item(namespace, key="a", refresh_ttl=True), {"namespace": namespace, "value": {"kind": "note", "stars": 3}})
+    found = client.store.search_items(namespace, filter={"stars": {"$gte": 2}}, limit=5)
+    same([item["key"] for item in found["items"]], ["a"])
+    same(client.store.list_namespaces(prefix=namespace, max_depth=3), {"namespaces": [namespace]})
+    client.store.delete_item(namespace, key="a")
+    same(client.store.get_item(namespace, key="a"), None)
+
+
+SCENARIOS = [assistants, runs, replays, interrupts, cancels, batches, crons, threads, webhooks, store]

@@ -70,7 +70,7 @@ export class Process {
       log,
       settings,
     });
-    const access = new Access({ database, log, api_keys, issuer: undefined, is_loopback });
+    const access = new Access({ database, log, api_keys, issuer: undefined, may_be_open: is_loopback });
     this.#access = access;
     const cors = readCors(undefined, "", list(cors_origins ?? "", ""), false);
     const allowed_hosts = is_loopback ? [] : undefined;

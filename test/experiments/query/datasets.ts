@@ -117,7 +117,7 @@ export function datasetScenarios(service: GetService): void {
         name: unique(),
         description: "d",
         inputs_schema_definition: { type: "object" },
-        transformations: [{ path: ["inputs"], transformation_type: "remove_extra_fields" }],
+        transformations: [],
         metadata: { a: 1 },
       });
       const modified_at = expect.any(String);
@@ -156,31 +156,6 @@ export function datasetScenarios(service: GetService): void {
       expect(await baseline()).toBe(two.experiment.id);
       await api.ok("DELETE", `/sessions/${two.experiment.id}`);
       expect(await baseline()).toBeNull();
-    });
-
-    it("tells the moments at which its examples changed, the newest first", async () => {
-      const { dataset } = await api.upload(plain(3));
-      const path = `/datasets/${dataset.id}/versions`;
-      const first = await api.get(path);
-      expect(first).toEqual([{ tags: ["latest"], as_of: expect.any(String) }]);
-      const [example] = await api.get(`/examples?dataset=${dataset.id}`);
-      await api.ok("PATCH", `/examples/${example.id}`, { metadata: { seen: true } });
-      await api.ok("DELETE", `/examples/${example.id}`);
-      const versions = await api.get(path);
-      expect(versions.map(({ tags }: Anything) => tags)).toEqual([["latest"], null, null]);
-      const moments = versions.map(({ as_of }: Anything) => as_of);
-      expect(moments).toEqual(moments.toSorted().reverse());
-      expect(await api.get(`${path}?limit=1&offset=2`)).toEqual([{ tags: null, as_of: first[0].as_of }]);
-      const counts = [];
-      for (const as_of of moments.toReversed())
-        counts.push(await api.get(`/examples/count${query({ dataset: dataset.id, as_of })}`));
-      expect(counts).toEqual([3, 3, 2]);
-      const read = (as_of: string) => api.send("GET", `/examples/${example.id}${query({ as_of })}`);
-      expect((await read(moments[2])).body.metadata).toBeNull();
-      expect((await read(moments[1])).body.metadata).toEqual({ seen: true });
-      expect((await read(moments[0])).status).toBe(404);
-      expect((await read("2020-01-01T00:00:00")).status).toBe(404);
-      expect((await read("yesterday")).body.detail[0].loc).toEqual(["query", "as_of"]);
     });
 
     it("is shared under a token that nobody can guess, for as long as one wants", async () => {

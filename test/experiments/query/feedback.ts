@@ -218,6 +218,29 @@ export function feedbackScenarios(service: GetService): void {
     const path = "/feedback-configs";
     const config = (type: string, more = {}) => ({ type, ...more });
 
+    it("gains and loses categories, if it has any", async () => {
+      const [tone, size] = [unique(), unique()];
+      const categories = [{ value: 0 }, { value: 1, label: "yes" }];
+      await api.ok("POST", path, { feedback_key: tone, feedback_config: config("categorical", { categories }) });
+      await api.ok("POST", path, { feedback_key: size, feedback_config: config("continuous") });
+      const change = (feedback_key: string, body: object) => api.send("PATCH", path, { feedback_key, ...body });
+      const changed = await change(tone, {
+        add_categories: [
+          { value: 2, label: "maybe" },
+          { value: 1, label: "YES" },
+        ],
+        remove_categories: [0],
+      });
+      expect(changed.body.feedback_config.categories).toEqual([
+        { value: 2, label: "maybe" },
+        { value: 1, label: "YES" },
+      ]);
+      expect((await change(size, { remove_categories: [0] })).status).toBe(422);
+      expect((await change(tone, { id: unique() })).status).toBe(422);
+      const enforced = { feedback_key: unique(), feedback_config: config("freeform"), is_enforced: true };
+      expect((await api.send("POST", path, enforced)).status).toBe(422);
+    });
+
     it("is kept, found, changed and forgotten", async () => {
       const mark = unique();
       const key = (name: string) => `${name} ${mark}`;

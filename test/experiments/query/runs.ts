@@ -91,13 +91,15 @@ export function runScenarios(service: GetService): void {
       }
     });
 
-    it.each(["x", "", "W10", Buffer.from("[1]").toString("base64url"), Buffer.from('["1","2"]').toString("base64url")])(
-      'are not gone through by the cursor "%s"',
-      async (cursor) => {
-        const answer = await api.send("POST", "/runs/query", { session: sessions, cursor });
-        expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("cursor")]);
-      },
-    );
+    it.each([
+      "x",
+      "",
+      "W10",
+      ...["[1]", '["1","2"]', '[1,"\\u0000"]'].map((json) => Buffer.from(json).toString("base64url")),
+    ])('are not gone through by the cursor "%s"', async (cursor) => {
+      const answer = await api.send("POST", "/runs/query", { session: sessions, cursor });
+      expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("cursor")]);
+    });
 
     it("come a hundred at a time, however many are asked for", async () => {
       const { experiment } = await api.upload(graded(120));

@@ -116,7 +116,7 @@ describe.each(databases)("revisions on %s", (database) => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, status, { artifact: status === "DEPLOYED" ? null : "a" });
     const answer = await ask(made, made.latest_revision_id, "redeploy");
-    const reason = status === "DEPLOYED" ? "the build was removed" : `its status is ${status}`;
+    const reason = status === "DEPLOYED" ? "its build was removed" : `its status is ${status}`;
     expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(reason)]);
     expect(await statuses(made)).toEqual([status]);
   });
@@ -159,7 +159,10 @@ describe.each(databases)("revisions on %s", (database) => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, status);
     const answer = await ask(made, made.latest_revision_id, "interrupt");
-    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(`ended with status ${status}`)]);
+    expect([answer.status, answer.body.detail]).toEqual([
+      400,
+      expect.stringContaining(`finished with status ${status}`),
+    ]);
     expect((await api.row(made.latest_revision_id)).interrupt_asked).toBe(0);
   });
 

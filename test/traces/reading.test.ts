@@ -1,0 +1,66 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { randomOf } from "../support/random.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { run, TraceClient } from "./trace-client.ts";
+
+describe.each(databases)("runs that are read on %s", (database) => {
+  let service: TestService;
+  let client: TraceClient;
+  beforeAll(async () => {
+    service = await startService({ database, config: "examples/langgraph.json", env: { API_KEYS: "" } });
+    client = new TraceClient(service);
+  });
+  afterAll(() => service.stop());
+
+  it("have their whole error, also where no payload is selected", async () => {
+    const error = `${"x".repeat(1_200)} end`;
+    const failed = run({ session_name: randomUUID(), error });
+    await client.post(failed);
+    const { session_id } = await client.read(failed.id);
+    const [light] = await client.query({ session: [session_id], select: ["error", "status"] });
+    expect(light).toEqual({
+      ...{ id: failed.id, name: "run", run_type: "chain", trace_id: failed.id, error, status: "error" },
+      start_time: expect.any(String),
+    });
+    const body = { project_ids: [session_id], selects: ["ERROR"] };
+    expect((await client.json("POST", "/api/v2/runs/query", body)).body.items).toEqual([{ error }]);
+    const [whole] = await client.query({ session: [session_id], select: ["inputs"] });
+    expect(whole.inputs).toEqual(failed.inputs);
+  });
+
+  it("have the same statistics whether the database or the service adds them up", async () => {
+    const session_name = randomUUID();
+    const random = randomOf(7);
+    const runs = Array.from({ length: 60 }, (_, at) => {
+      const input_tokens = random.integer(0, 100);
+      const usage_metadata = { input_tokens, output_tokens: 3, total_cost: random.integer(0, 1000) / 1e7 };
+      const start = Date.UTC(2026, 0, 31, 12) + at * 10;
+      return run({
+        session_name,
+        at: at * 10,
+        run_type: at % 3 === 0 ? "chain" : "llm",
+        end_time: at % 7 === 0 ? undefined : new Date(start + random.integer(-1, 5_000)).toISOString(),
+        ...(at % 5 === 0 && { error: "broken" }),
+        ...(at % 3 !== 0 && { outputs: { usage_metadata } }),
+        ...(at % 4 === 0 && { events: [{ name: "new_token", time: new Date(start + 30).toISOString() }] }),
+      });
+    });
+    await client.post(...runs);
+    await client.json("POST", "/feedback", { run_id: runs[3]?.id, key: "good", score: 1 });
+    await client.json("POST", "/feedback", { run_id: runs[9]?.id, key: "good", score: 0 });
+    const { id: session, ...project } = await client.session(session_name);
+    const stats = async (body: object) => (await client.json("POST", "/runs/stats", { session, ...body })).body;
+    const added = await stats({ is_root: true });
+    expect(added).toMatchObject({ run_count: 60, error_rate: expect.any(Number), latency_p99: expect.any(Number) });
+    expect(added.total_cost).toBeGreaterThan(0);
+    expect(added.median_tokens).toBeGreaterThan(0);
+    expect(added.feedback_stats.good).toMatchObject({ n: 2, avg: 0.5 });
+    expect(await stats({ filter: "eq(is_root, true)" })).toEqual(added);
+    const { median_tokens, ...shared } = added;
+    expect(project).toMatchObject(shared);
+    const filter = 'eq(run_type, "llm")';
+    expect(await stats({ is_root: true, filter })).toEqual(await stats({ filter }));
+  });
+});
