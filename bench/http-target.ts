@@ -10,6 +10,8 @@ export interface ServerProcess {
   /** Time from the spawn to the first 200 of GET /ok, in ms. */
   ready_ms: number;
   usage(): Usage | undefined;
+  /** Executes SQL on the database of the experiments. Missing for the peer. */
+  execute?(statement: string): Promise<void>;
   stop(): Promise<void>;
   /** Starts a stopped server again on its data. */
   startAgain(): Promise<ServerProcess>;
@@ -34,6 +36,10 @@ export class HttpTarget implements Target {
       },
       send: (...args) => api().send(...args),
       open: (...args) => api().open(...args),
+      execute: async (statement) => {
+        if (!this.#server.execute) throw new Error("This server has no database.");
+        await this.#server.execute(statement);
+      },
       restart: () => this.#restart(),
     };
   }

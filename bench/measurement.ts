@@ -11,8 +11,8 @@ export interface Measurement {
   without?: readonly ("floor" | "peer")[];
   /** Also measure Threadmill on Postgres. */
   on_postgres?: boolean;
-  /** Starts a target, measures it once, and stops it. Omits figures that are not available on this machine. */
-  measure(start: () => Promise<Target>, sizes: Sizes): Promise<Values>;
+  /** Starts targets (servers with additional variables), measures them once, and stops them. Omits figures that are not available on this machine. */
+  measure(start: (env?: Record<string, string>) => Promise<Target>, sizes: Sizes): Promise<Values>;
 }
 
 /** Values by the key of their figure. */
@@ -59,6 +59,18 @@ export interface Sizes {
   open_streams: number;
   /** Bodies of 100 runs. */
   trace_bodies: number;
+  /** Runs of each load with and without traces. */
+  traced_runs: number;
+  /** OpenTelemetry requests of 512 spans. */
+  span_requests: number;
+  /** Bodies of 20 MiB at the same time. */
+  large_trace_bodies: number;
+  /** Examples of the dataset that the clients evaluate. */
+  evaluate_examples: number;
+  /** Traces of the largest project that is read. */
+  trace_roots: number;
+  /** Items of the store. */
+  store_items: number;
   /** Events of a run that is read after a restart. */
   replay_events: number;
   /** Rows of each of ten experiments. */
@@ -84,6 +96,12 @@ export const FULL: Sizes = {
   reader_events: 1_000,
   open_streams: 10_000,
   trace_bodies: 500,
+  traced_runs: 1_000,
+  span_requests: 100,
+  large_trace_bodies: 8,
+  evaluate_examples: 1_000,
+  trace_roots: 1_000_000,
+  store_items: 100_000,
   replay_events: 10_000,
   experiment_rows: 10_000,
   experiment_calls: 100,
@@ -106,6 +124,12 @@ export const QUICK: Sizes = {
   reader_events: 200,
   open_streams: 500,
   trace_bodies: 30,
+  traced_runs: 100,
+  span_requests: 5,
+  large_trace_bodies: 2,
+  evaluate_examples: 20,
+  trace_roots: 5_000,
+  store_items: 2_000,
   replay_events: 1_000,
   experiment_rows: 200,
   experiment_calls: 5,

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { cpSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import type { FloorOptions } from "./floor.ts";
 import { HttpTarget, type ServerProcess } from "./http-target.ts";
@@ -28,9 +29,16 @@ const graphs = join(import.meta.dirname, "graphs");
 /** Threadmill as `dev` or `serve`, which differ in the `synchronous` setting of SQLite. */
 function threadmill(command: "dev" | "serve"): Subject {
   const synchronous = command === "dev" ? "normal" : "full";
-  const start = () => {
-    const flags = ["--config", join(graphs, "langgraph.json"), "--data", temporaryFolder(), "--log-level", "error"];
-    return startServer((port) => [join(root, "bin/threadmill.js"), command, ...flags, "--port", String(port)], root);
+  const start = async (_: Measurement, env?: Record<string, string>): Promise<ServerProcess> => {
+    const data = temporaryFolder();
+    const flags = ["--config", join(graphs, "langgraph.json"), "--data", data, "--log-level", "error"];
+    const program = (port: number) => [join(root, "bin/threadmill.js"), command, ...flags, "--port", String(port)];
+    const execute = async (statement: string) => {
+      const database = new DatabaseSync(join(data, "experiments.db"), { timeout: 10_000 });
+      database.exec(statement);
+      database.close();
+    };
+    return { ...(await startServer(program, root, env)), execute };
   };
   return overHttp(
     `threadmill-${synchronous}`,
@@ -68,15 +76,15 @@ const onPostgres: Subject = {
         root,
         { THREADMILL_ENCRYPTION_KEYS: Buffer.alloc(32).toString("base64") },
       );
-    return measurement.measure(async () => new HttpTarget(await start()), sizes);
+    const execute = (statement: string) => query(statement, url.href);
+    return measurement.measure(async () => new HttpTarget({ ...(await start()), execute }), sizes);
   },
 };
 
-async function query(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: POSTGRES });
+async function query(statement: string, connectionString = POSTGRES): Promise<void> {
+  const client = new pg.Client({ connectionString });
   await client.connect();
-  await client.query(statement);
-  await client.end();
+  await client.query(statement).finally(() => client.end());
 }
 
 /** The development server of LangGraph. */
@@ -103,10 +111,10 @@ const peer: Subject = {
 function overHttp(
   name: SubjectName,
   about: string,
-  start: (measurement: Measurement) => Promise<ServerProcess>,
+  start: (measurement: Measurement, env?: Record<string, string>) => Promise<ServerProcess>,
 ): Subject {
   const measure = (measurement: Measurement, sizes: Sizes) =>
-    measurement.measure(async () => new HttpTarget(await start(measurement)), sizes);
+    measurement.measure(async (env) => new HttpTarget(await start(measurement, env)), sizes);
   return { name, about, measure };
 }
 

@@ -25,6 +25,8 @@ export interface Server {
   send(method: string, path: string, options?: { body?: object | Uint8Array; status?: number }): Promise<string>;
   /** Sends a request and returns the unread response. */
   open(method: string, path: string, options?: { body?: object; status?: number }): Promise<IncomingMessage>;
+  /** Executes SQL on the database of the experiments. */
+  execute(statement: string): Promise<void>;
   /** Shuts the server down and starts it on the same data. Resolves when it answers. The port changes. */
   restart(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import type { Measurement } from "../measurement.ts";
 import { cancel } from "./cancel.ts";
 import { deploy } from "./deploy.ts";
+import { evaluate } from "./evaluate.ts";
 import { experiments } from "./experiments.ts";
 import { floorMeasurements } from "./floor-measurements.ts";
 import { hostile } from "./hostile.ts";
@@ -9,7 +10,10 @@ import { readers } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
 import { router } from "./router.ts";
+import { store } from "./store.ts";
+import { traceReading } from "./trace-reading.ts";
 import { traces } from "./traces.ts";
+import { tracing } from "./tracing.ts";
 import { webCompare } from "./web-compare.ts";
 
 /** In the order of execution. */
@@ -24,6 +28,10 @@ export const measurements: readonly Measurement[] = [
   router,
   hostile,
   traces,
+  tracing,
+  evaluate,
+  traceReading,
+  store,
   deploy,
   webCompare,
 ];

@@ -1,16 +1,19 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { zstdCompressSync } from "node:zlib";
 import type { Measurement, Values } from "../measurement.ts";
 import { watchOk } from "../ok-watch.ts";
-import { type Server, serverOf } from "../target.ts";
+import { type Server, serverOf, type Target } from "../target.ts";
+import { watchMemory } from "../watch-memory.ts";
 
-const CLIENTS = 4;
+const CLIENTS = 8;
 const RUNS_PER_TRACE = 10;
 const RUNS_PER_BODY = 100;
+/** As the batch processor of OpenTelemetry. */
+const SPANS_PER_REQUEST = 512;
 const BOUNDARY = "bench-boundary";
 const TEXT = "What is the capital of the country with the longest coastline? ".repeat(14);
 
-/** Four clients send bodies of 100 runs as the official Python client does, with 2 KB of payloads each; then a trace is read. */
+/** Eight clients send bodies of 100 runs as the official Python client does, with 2 KB of payloads each; then a trace is read. */
 export const traces: Measurement = {
   name: "traces",
   without: ["floor", "peer"],
@@ -28,13 +31,31 @@ export const traces: Measurement = {
       goal: { against: "itself", max: 100 },
     },
     { key: "traces_list_ms", label: "... the 100 newest roots, ms" },
+    { key: "traces_lost", label: "... runs lost", goal: { against: "itself", max: 0 } },
+    { key: "traces_doubled", label: "... runs doubled", goal: { against: "itself", max: 0 } },
+    {
+      key: "spans_per_s",
+      label: "OTLP, 512 spans a request: spans per second",
+      goal: { against: "itself", min: 2_500 },
+    },
+    {
+      key: "large_traces_rss_mb",
+      label: "8 bodies of 20 MiB: growth of the process, MB",
+      goal: { against: "itself", max: 300 },
+    },
   ],
-  async measure(start, { trace_bodies }) {
+  async measure(start, { trace_bodies, span_requests, large_trace_bodies }) {
     await using target = await start();
     const server = serverOf(target);
     const bodies = Array.from({ length: trace_bodies }, () => body());
     await send(server, body());
-    return { ...(await ingest(server, bodies)), ...(await list(server)) };
+    return {
+      ...(await measureLarge(target, server, large_trace_bodies)),
+      ...(await ingest(server, bodies)),
+      ...(await list(server)),
+      ...(await count(server, (trace_bodies + 1) * RUNS_PER_BODY)),
+      ...(await measureSpans(server, span_requests)),
+    };
   },
 };
 
@@ -69,15 +90,72 @@ async function list(server: Server): Promise<Values> {
   return { traces_list_ms: performance.now() - started_at };
 }
 
-async function send({ port }: Server, body: Uint8Array<ArrayBuffer>): Promise<void> {
-  const headers = { "content-type": `multipart/form-data; boundary=${BOUNDARY}`, "content-encoding": "zstd" };
+/** Every run has an id of its own: more runs than were sent have been stored twice. */
+async function count(server: Server, sent: number): Promise<Values> {
+  const sessions = JSON.parse(await server.send("GET", "/api/v1/sessions?name=bench")) as { id: string }[];
+  const body = { session: sessions.map(({ id }) => id) };
+  const { run_count } = JSON.parse(await server.send("POST", "/api/v1/runs/stats", { body }));
+  return { traces_lost: Math.max(0, sent - run_count), traces_doubled: Math.max(0, run_count - sent) };
+}
+
+/** Bodies of 100 runs with 200 KB each, at the same time. */
+async function measureLarge(target: Target, server: Server, bodies: number): Promise<Values> {
+  const text = TEXT.repeat(220);
+  const large = Array.from({ length: bodies }, () =>
+    body({ session_name: "large", inputs: { text } }, (parts) => Buffer.from(parts)),
+  );
+  const before_mb = target.usage()?.rss_mb;
+  const memory = watchMemory(target);
+  await Promise.all(large.map((each) => send(server, each, "identity")));
+  const after_mb = memory.stop();
+  return before_mb === undefined ? {} : { large_traces_rss_mb: Math.max(before_mb, ...after_mb) - before_mb };
+}
+
+/** Spans of model calls as an exporter sends them, in JSON. */
+async function measureSpans({ port }: Server, requests: number): Promise<Values> {
+  const id = (bytes: number) => randomBytes(bytes).toString("hex");
+  const attributes = Object.entries({
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": "openai",
+    "gen_ai.request.model": "gpt-4o",
+    "gen_ai.input.messages": JSON.stringify([{ role: "user", parts: [{ type: "text", content: TEXT }] }]),
+  }).map(([key, stringValue]) => ({ key, value: { stringValue } }));
+  const bodies = Array.from({ length: requests }, () => {
+    const traceId = id(16);
+    const root = id(8);
+    const time = { startTimeUnixNano: "1769860800000000000", endTimeUnixNano: "1769860801000000000" };
+    const spans = Array.from({ length: SPANS_PER_REQUEST }, (_, n) =>
+      n === 0
+        ? { traceId, spanId: root, name: "agent", ...time }
+        : { traceId, spanId: id(8), parentSpanId: root, name: "chat", ...time, attributes },
+    );
+    return JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
+  });
+  const headers = { "content-type": "application/json", "langsmith-project": "spans" };
+  const started_at = performance.now();
+  const work = async () => {
+    for (let next = bodies.pop(); next; next = bodies.pop()) {
+      const response = await fetch(`http://127.0.0.1:${port}/otel/v1/traces`, { method: "POST", body: next, headers });
+      if (response.status !== 200) throw new Error(`The server answered ${response.status}: ${await response.text()}`);
+      await response.arrayBuffer();
+    }
+  };
+  await Promise.all(Array.from({ length: 2 }, work));
+  return { spans_per_s: (requests * SPANS_PER_REQUEST) / ((performance.now() - started_at) / 1_000) };
+}
+
+async function send({ port }: Server, body: Uint8Array<ArrayBuffer>, encoding = "zstd"): Promise<void> {
+  const headers = { "content-type": `multipart/form-data; boundary=${BOUNDARY}`, "content-encoding": encoding };
   const response = await fetch(`http://127.0.0.1:${port}/api/v1/runs/multipart`, { method: "POST", body, headers });
   if (response.status !== 202) throw new Error(`The server answered ${response.status}: ${await response.text()}`);
   await response.arrayBuffer();
 }
 
-/** Ten traces of a root and nine models, as one compressed multipart body. */
-function body(): Uint8Array<ArrayBuffer> {
+/** Ten traces of a root and nine models, as one multipart body. */
+function body(
+  more: { session_name?: string; inputs?: object } = {},
+  encode = zstdCompressSync as (text: string) => Buffer,
+): Uint8Array<ArrayBuffer> {
   const parts: string[] = [];
   for (let trace = 0; trace < RUNS_PER_BODY / RUNS_PER_TRACE; trace++) {
     const root = randomUUID();
@@ -94,11 +172,11 @@ function body(): Uint8Array<ArrayBuffer> {
         run_type: n === 0 ? "chain" : "llm",
         start_time: time,
         end_time: time,
-        session_name: "bench",
+        session_name: more.session_name ?? "bench",
       };
       const usage_metadata = { input_tokens: 100, output_tokens: 20, total_tokens: 120 };
       const fields = {
-        inputs: { messages: [{ role: "user", content: TEXT }] },
+        inputs: more.inputs ?? { messages: [{ role: "user", content: TEXT }] },
         outputs: { messages: [{ role: "assistant", content: TEXT }], ...(n > 0 && { usage_metadata }) },
         extra: { metadata: { ls_provider: "openai", ls_model_name: "gpt-4o" } },
       };
@@ -106,7 +184,7 @@ function body(): Uint8Array<ArrayBuffer> {
       for (const [name, value] of Object.entries(fields)) parts.push(part(`post.${id}.${name}`, value));
     }
   }
-  return new Uint8Array(zstdCompressSync(`${parts.join("")}--${BOUNDARY}--\r\n`));
+  return new Uint8Array(encode(`${parts.join("")}--${BOUNDARY}--\r\n`));
 }
 
 const part = (name: string, value: object): string =>
