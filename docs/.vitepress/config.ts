@@ -23,8 +23,15 @@ export default defineConfig({
           page("Graphs", "/docs/graphs"),
           page("Streaming", "/docs/streaming"),
           page("Run states", "/docs/run-states"),
+          page("Threads", "/docs/threads"),
+          page("Crons", "/docs/crons"),
+          page("Store", "/docs/store"),
+          page("Webhooks", "/docs/webhooks"),
+          page("Custom routes", "/docs/custom-routes"),
           page("Tracing", "/docs/tracing"),
           page("Experiments", "/docs/experiments"),
+          page("Annotation queues", "/docs/annotation-queues"),
+          page("Prompts", "/docs/prompts"),
           page("Deploy an agent", "/docs/deploy"),
           page("OAuth", "/docs/oauth"),
           page("Example agents", "/examples/README"),
@@ -35,6 +42,7 @@ export default defineConfig({
         items: [
           page("Configuration", "/docs/configuration"),
           page("Access", "/docs/access"),
+          page("Custom authentication", "/docs/custom-auth"),
           page("Security", "/docs/security"),
           page("Control plane", "/docs/control-plane"),
           page("Reliability", "/docs/reliability"),
@@ -42,7 +50,14 @@ export default defineConfig({
           page("Errors", "/docs/errors"),
         ],
       },
-      { text: "Reference", items: [page("Auth Service API", "/docs/auth-service"), page("Glossary", "/docs/glossary")] },
+      {
+        text: "Reference",
+        items: [
+          page("Auth Service API", "/docs/auth-service"),
+          page("LangSmith clients", "/docs/compatibility-langsmith"),
+          page("Glossary", "/docs/glossary"),
+        ],
+      },
       {
         text: "Internals",
         items: [
