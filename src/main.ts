@@ -15,6 +15,7 @@ import { Disconnects } from "./agent-server/runs/disconnects.ts";
 import { Runs } from "./agent-server/runs/runs.ts";
 import { ThreadRetention } from "./agent-server/threads/thread-retention.ts";
 import { ThreadStates } from "./agent-server/threads/thread-states.ts";
+import { UiBundles } from "./agent-server/ui/ui-bundles.ts";
 import { createAccess, openVault, requireAuthentication } from "./app/compose/access.ts";
 import { createCustomAuth } from "./app/compose/auth.ts";
 import { createAppHost, createEngine, traceStoreIn } from "./app/compose/engine.ts";
@@ -26,6 +27,7 @@ import type { DeploymentFront } from "./app/deployment-front.ts";
 import { fetchAsUser } from "./app/fetch-as-user.ts";
 import type { Config } from "./config/config.ts";
 import { HTTP_APP } from "./config/http.ts";
+import { UI } from "./config/ui.ts";
 import type { DeploymentRouter } from "./control-plane/router/deployment-router.ts";
 import { createExperimentsService, type ExperimentsService } from "./experiments/worker/experiments-service.ts";
 import { DEFAULT_TENANT } from "./platform/contract/caller.ts";
@@ -45,10 +47,10 @@ export interface Threadmill {
   routes: readonly { method: string; path: string }[];
   /** Description of the database for users. */
   database: string;
-  /** The reasons why graphs could not be loaded, by graph, and that of the HTTP app, as {@link HTTP_APP}. */
+  /** The reasons why graphs could not be loaded, by graph, and those of the HTTP app and the UI, as {@link HTTP_APP} and {@link UI}. */
   loaded: Promise<Record<string, string>>;
   /** Reloads the graphs and returns the new failures. Active runs finish with the old graphs. */
-  reload(content: CatalogContent): Promise<Record<string, string>>;
+  reload(content: CatalogContent & Pick<Config, "ui">): Promise<Record<string, string>>;
   /** Waits for runs to finish, returns the remaining runs to the queue, then closes all parts. */
   stop(): Promise<void>;
 }
@@ -76,9 +78,10 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const engine = createEngine(config, database, catalog, { vault: getVault, fetchAs, traceStore, metrics }, log);
   await engine.start();
   const app_host = createAppHost(config, catalog, log);
+  const ui_bundles = new UiBundles({ ...config, env: config.system_env, log }, config.ui);
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;
-    return withAppFailure(failures, app_host);
+    return withOtherFailures(failures, app_host, ui_bundles);
   });
   // A caller may ignore `loaded`; its rejection must not end the process.
   loaded.catch(() => undefined);
@@ -136,6 +139,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     thread_retention,
     metrics,
     app_host,
+    ui_bundles,
   };
   const { app, front } = await createHttp(config, context, { ...http_services, body_parser }, log);
   served.resolve(app);
@@ -148,15 +152,17 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     loaded,
     async reload(content) {
       catalog.content = content;
+      ui_bundles.reload(content.ui);
       auth?.reload();
       await default_assistants.renew();
       await default_assistants.ensure(DEFAULT_TENANT);
       const [failures] = await Promise.all([engine.reload(), app_host?.reload()]);
       catalog.failures = failures;
-      return withAppFailure(failures, app_host);
+      return withOtherFailures(failures, app_host, ui_bundles);
     },
     async stop() {
       disconnects.stop();
+      ui_bundles.stop();
       const stopping = services.map((service) => service.stop());
       await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), auth?.stop(), ...stopping]);
       await Promise.all([experiments.stop(), body_parser.stop(), app_host?.stop()]);
@@ -165,10 +171,14 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   };
 }
 
-/** Adds the reason why the HTTP app could not be loaded to those of the graphs. */
-async function withAppFailure(failures: Record<string, string>, app_host: AppHost | undefined) {
-  const reason = await app_host?.loadFailure;
-  return reason === undefined ? failures : { ...failures, [HTTP_APP]: reason };
+/** Adds the reasons why the HTTP app and the UI could not be loaded to those of the graphs. */
+async function withOtherFailures(
+  failures: Record<string, string>,
+  app_host: AppHost | undefined,
+  ui_bundles: UiBundles,
+): Promise<Record<string, string>> {
+  const [app, ui] = await Promise.all([app_host?.loadFailure, ui_bundles.failure]);
+  return { ...failures, ...(app !== undefined && { [HTTP_APP]: app }), ...(ui !== undefined && { [UI]: ui }) };
 }
 
 /** Deletes expired traces. The first sweep follows the interval: it starts a worker thread. */

@@ -14,6 +14,7 @@ import { type RunRoutesOptions, serveRuns } from "../agent-server/http/runs.ts";
 import { serveStore } from "../agent-server/http/store.ts";
 import { serveThreads, type ThreadRoutesOptions } from "../agent-server/http/threads.ts";
 import { serveTraceOutbox, type TraceOutboxOptions } from "../agent-server/http/trace-outbox.ts";
+import { serveUi, type UiRoutesOptions } from "../agent-server/http/ui.ts";
 import { serveWebhooks } from "../agent-server/http/webhooks.ts";
 import type {
   Assistants,
@@ -65,6 +66,7 @@ export interface AppOptions
     AdminRoutesOptions,
     ActivationOptions,
     TraceOutboxOptions,
+    UiRoutesOptions,
     ControlPlaneOptions,
     WebAppOptions {
   access: Access;
@@ -155,6 +157,7 @@ export function createApp(options: AppOptions): App {
     serveWebhooks(app, options.webhooks);
   }
   if (!disabled_routes.has("store")) serveStore(app, options.store);
+  if (!disabled_routes.has("ui")) serveUi(app, options);
   serveActivation(app, options);
   serveTraceOutbox(app, options);
   if (options.only === "agents") return root;

@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { credentialsOf } from "../access/http/auth.ts";
-import { scopeOf } from "../access/http/scopes.ts";
+import { isUiFile, scopeOf } from "../access/http/scopes.ts";
 import type { Access, Admission } from "../access/index.ts";
 import {
   type AddressOptions,
@@ -120,7 +120,8 @@ export class DeploymentFront {
   /** @throws ApiError for the caller first, then for the request */
   async #admit(address: DeploymentAddress, request: IncomingMessage, allowed_origin: string | undefined) {
     this.#checkHost(address, request);
-    const { caller, onEnd } = await this.#callerOf(request);
+    const isPublic = isUiFile(request.method ?? "", withoutQuery(address.path));
+    const { caller, onEnd } = isPublic ? PUBLIC_ADMISSION : await this.#callerOf(request);
     if (!isNormalizedPath(address.path))
       throw new ApiError("invalid_request", { reason: "The path must not contain . or .. segments." });
     const coding = request.headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
@@ -131,14 +132,14 @@ export class DeploymentFront {
     if (address.by === "path" && request.headers["service-worker"] !== undefined)
       throw new ApiError("forbidden_worker");
     const deployment = await this.#find(address);
-    if (!deployment || caller.tenant_id !== deployment.tenant_id)
+    if (!deployment || (caller && caller.tenant_id !== deployment.tenant_id))
       throw new ApiError("deployment_not_found", { deployment_id: address.slug });
     const origin: Origin = {
       client: request.socket.remoteAddress ?? "",
       proto: this.#proto,
       host: request.headers.host ?? "",
       prefix: address.prefix,
-      user_id: caller.user_id,
+      user_id: caller?.user_id ?? "",
       corsAllowed: allowed_origin !== undefined,
     };
     return { deployment, origin, onAccessEnd: onEnd };
@@ -184,6 +185,8 @@ export class DeploymentFront {
     socket.destroySoon();
   }
 }
+
+const PUBLIC_ADMISSION = { caller: undefined, onEnd: () => () => undefined };
 
 const withoutQuery = (url: string): string => url.split("?", 1)[0] as string;
 

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
-import { isPublic, scopeOf } from "../access/http/scopes.ts";
+import { isPublic, isUiFile, scopeOf } from "../access/http/scopes.ts";
 import type { Access } from "../access/index.ts";
 import { hostOf } from "../control-plane/http/deployment-address.ts";
 import type { Scope } from "../platform/contract/caller.ts";
@@ -54,7 +54,8 @@ export class OriginPolicy {
     const isClosed = !(await this.#options.access.isOpen());
     if (isClosed && this.#acceptsAll) return "*";
     const isOther = site === "cross-site" || site === "same-site";
-    if (origin === undefined && (isClosed || (isOther && isNavigation(request)))) return undefined;
+    if (origin === undefined && (isClosed || (isOther && (isNavigation(request) || isUiScript(request)))))
+      return undefined;
     if (this.#isOwn(origin, request, isClosed)) return origin;
     if (origin !== undefined && this.#isListed(origin, request, isClosed)) return origin;
     throw new ApiError("forbidden_origin", { origin: origin ?? "other origins" });
@@ -100,6 +101,10 @@ const isNavigation = ({ method, path, header }: PageRequest): boolean =>
   header("sec-fetch-mode") === "navigate" &&
   header("sec-fetch-dest") === "document" &&
   (isPublic(method, path) || /^(\/deployments\/[^/]+)?\/docs$/.test(path));
+
+/** Whether a page embeds a file of UI components, which contains no data. */
+const isUiScript = ({ method, path, header }: PageRequest): boolean =>
+  header("sec-fetch-mode") === "no-cors" && isUiFile(method, path.replace(/^\/deployments\/[^/]+/, ""));
 
 /** Rejects pages of other origins, and sets the CORS headers for the accepted ones. */
 export function checkOrigin(policy: OriginPolicy, prefix: string, settings: CorsSettings): MiddlewareHandler<Env> {

@@ -1,6 +1,7 @@
 import v8 from "node:v8";
 import { type Config, type Flags, readConfig } from "../config/config.ts";
 import { HTTP_APP } from "../config/http.ts";
+import { UI } from "../config/ui.ts";
 import type { Threadmill } from "../main.ts";
 import { ConfigError } from "../platform/errors.ts";
 import { STUDIO_ORIGIN } from "../platform/lib/cors.ts";
@@ -113,7 +114,7 @@ function exposeToGraphs(graph_env: Config["graph_env"]): void {
 /** @throws ConfigError when a graph could not be loaded */
 function rejectLoadFailures(failures: Record<string, string>, config: Config): void {
   const reasons = Object.entries(failures).map(
-    ([name, reason]) => `${name === HTTP_APP ? name : `graphs.${name}`} could not be loaded (${reason})`,
+    ([name, reason]) => `${[HTTP_APP, UI].includes(name) ? name : `graphs.${name}`} could not be loaded (${reason})`,
   );
   if (reasons.length === 0) return;
   throw new ConfigError(

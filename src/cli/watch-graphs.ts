@@ -3,6 +3,7 @@ import { relative } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { type Config, type Flags, readConfig } from "../config/config.ts";
 import { HTTP_APP } from "../config/http.ts";
+import { UI } from "../config/ui.ts";
 import type { Threadmill } from "../main.ts";
 import type { Log } from "../platform/lib/log.ts";
 import { printError } from "./command.ts";
@@ -10,7 +11,7 @@ import { printError } from "./command.ts";
 /** Editors save a file in several steps; changes within this time count as one. */
 const DEBOUNCE_MS = 150;
 
-const SOURCE = /\.([cm]?[jt]sx?|json)$|(^|\/)\.env[^/]*$/;
+const SOURCE = /\.([cm]?[jt]sx?|json|css)$|(^|\/)\.env[^/]*$/;
 const IGNORED = /(^|[\\/])(node_modules|dist|\.git|\.threadmill)([\\/]|$)/;
 
 /** Reloads the graphs when a source file of the project changes. Active runs finish with the old graphs. Resolves when the watcher is ready. */
@@ -40,10 +41,13 @@ export async function watchGraphs(config: Config, flags: Flags, service: Threadm
 }
 
 export function printLoadFailures(failures: Record<string, string>): void {
-  for (const [name, reason] of Object.entries(failures))
-    printError(
-      name === HTTP_APP
-        ? `http.app could not be loaded: ${reason}. Requests to its routes are rejected until the error is corrected.`
-        : `The graph "${name}" could not be loaded: ${reason}. New runs of this graph are rejected until the error is corrected.`,
-    );
+  for (const [name, reason] of Object.entries(failures)) printError(loadFailure(name, reason));
+}
+
+function loadFailure(name: string, reason: string): string {
+  if (name === HTTP_APP)
+    return `http.app could not be loaded: ${reason}. Requests to its routes are rejected until the error is corrected.`;
+  if (name === UI)
+    return `The UI components could not be built: ${reason}. Requests for them are rejected until the error is corrected.`;
+  return `The graph "${name}" could not be loaded: ${reason}. New runs of this graph are rejected until the error is corrected.`;
 }

@@ -28,6 +28,7 @@ import { storageSettings } from "./settings/storage.ts";
 import { tracingSettings } from "./settings/tracing.ts";
 import { readStore } from "./store.ts";
 import { readThreadTtl } from "./ttl.ts";
+import { readUi } from "./ui.ts";
 import { readWebhooks } from "./webhooks.ts";
 
 export type { Flags } from "./settings/settings.ts";
@@ -94,6 +95,8 @@ export interface Config extends SettingValues, Intervals {
   thread_ttl: ReturnType<typeof readThreadTtl>;
   /** The HTTP app of the project; undefined if it has none. */
   http_app: ReturnType<typeof readHttpApp>;
+  /** The React components of the project; undefined if it has none. */
+  ui: ReturnType<typeof readUi>;
   /** Config and context of the default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
   webhooks: ReturnType<typeof readWebhooks>;
@@ -158,6 +161,7 @@ export function readConfig(
     configurable_headers: readHeaders(http, "configurable_headers", config_file),
     logging_headers: readHeaders(http, "logging_headers", config_file),
     http_app: readHttpApp(http, project_dir, config_file),
+    ui: readUi(project.ui, project.ui_config, project_dir, config_file),
     store: readStore(project.store, project_dir, config_file),
     thread_ttl: readThreadTtl(project.checkpointer, config_file),
     mount_prefix: readPrefix(mount_prefix ?? http.mount_prefix, config_file),

@@ -85,7 +85,7 @@ export function readPrefix(value: unknown, file: string): string {
   );
 }
 
-const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta"] as const;
+const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta", "ui"] as const;
 
 /** Route groups that langgraph.json can disable. `runs` contains the crons; `meta` is /info, /metrics, /docs and /openapi.json. */
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
@@ -130,10 +130,10 @@ const KNOWN: Known = {
     disable_meta: true,
     disable_webhooks: true,
     disable_store: true,
+    disable_ui: true,
     // These disable features that Threadmill does not have.
     disable_mcp: true,
     disable_a2a: true,
-    disable_ui: true,
   },
   // See readWebhooks, which refuses unknown fields.
   webhooks: true,
@@ -144,6 +144,8 @@ const KNOWN: Known = {
   checkpointer: { ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true } }, // see readThreadTtl
   // Threadmill gives Studio no access by itself.
   auth: { path: true, disable_studio_auth: true, cache: { cache_keys: true, ttl_seconds: true, max_size: true } }, // see readAuth
+  ui: { [ANY]: true }, // see readUi
+  ui_config: { shared: true },
   // These select runtimes and images of other servers.
   dependencies: true,
   node_version: true,

@@ -19,6 +19,10 @@ const PUBLIC_PATHS: readonly (readonly [methods: readonly string[], path: RegExp
   [["PUT"], /^(\/api-host)?\/v2\/uploads\/[^/]+$/],
 ];
 
+/** Whether a request loads a file of UI components. Pages of any origin load these files, without headers. */
+export const isUiFile = (method: string, path: string): boolean =>
+  (method === "GET" || method === "HEAD") && /^\/ui\/[^/]+\/[^/]+$/.test(path);
+
 const WRITE_METHODS: readonly string[] = ["POST", "PUT", "PATCH", "DELETE"];
 
 /**
@@ -44,6 +48,7 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/runs", null],
   ["/webhooks", "agents"],
   ["/store", "agents"],
+  ["/ui", "agents"],
   ["/deployments", "agents"],
   ["/api/v1", "experiments"],
   ["/api/v2", "experiments"],
@@ -95,7 +100,7 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
 const HOST_PREFIX = "/api-host";
 
 export const isPublic = (method: string, path: string): boolean =>
-  PUBLIC_PATHS.some(([methods, pattern]) => methods.includes(method) && pattern.test(path));
+  isUiFile(method, path) || PUBLIC_PATHS.some(([methods, pattern]) => methods.includes(method) && pattern.test(path));
 
 /** The required scope of a request; null for any authenticated caller, undefined when no row matches the path. */
 export function scopeOf(path: string, method: string): Scope | null | undefined {

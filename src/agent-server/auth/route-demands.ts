@@ -166,6 +166,7 @@ const RULES: RulesOf<typeof ROUTES> = {
     listWebhookDeliveries: checking("threads:search"),
     redeliverWebhook: checking("threads:update"),
   },
+  ui: { loadComponent: none, getUiFile: none },
   store: {
     putItem: ({ body }) => [
       {

@@ -5,6 +5,7 @@ import { storeRoutes } from "./store.ts";
 import { systemRoutes } from "./system.ts";
 import { threadStateRoutes } from "./thread-state.ts";
 import { threadRoutes } from "./threads.ts";
+import { uiRoutes } from "./ui.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
 /** All routes of the agent server, by resource. */
@@ -16,6 +17,7 @@ export const agentServerRoutes = {
   crons: cronRoutes,
   webhooks: webhookRoutes,
   store: storeRoutes,
+  ui: uiRoutes,
 };
 
 /**
@@ -40,6 +42,7 @@ export const agentServerInfo = {
     { name: "Crons", description: "Runs on a schedule." },
     { name: "Webhooks", description: "Delivery of the requests that are sent to webhook URLs when runs end." },
     { name: "Store", description: "JSON objects shared by graphs and clients." },
+    { name: "UI", description: "React components of the project that pages load." },
     { name: "System", description: "Server health and version." },
   ],
 };

@@ -38,6 +38,7 @@ type HttpServices = { router: DeploymentRouter; app_host: AppHost | undefined } 
   | "default_assistants"
   | "activation"
   | "trace_outbox"
+  | "ui_bundles"
   | "vault"
   | "control"
 >;

@@ -144,6 +144,7 @@ const MEANING = {
   413: "The body is too large.",
   422: "The request is invalid. The error identifies the invalid field.",
   500: "The server is not healthy.",
+  502: "Code of the project failed.",
 } as const;
 
 /** The error `responses` of a route. All have the same body. */

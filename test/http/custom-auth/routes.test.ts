@@ -7,7 +7,7 @@ import type { Answer } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 import { Scenario, type Wire } from "../scenario.ts";
 
-const { system: _, ...agents } = agentServerRoutes;
+const { system: _, ui: __, ...agents } = agentServerRoutes;
 const ROUTES = { ...agents, app_runs: appRunRoutes, app_threads: appThreadRoutes };
 type Groups = typeof ROUTES;
 type RouteName = { [G in keyof Groups]: keyof Groups[G] }[keyof Groups];
