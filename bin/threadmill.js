@@ -9,10 +9,10 @@ if (major < 22 || (major === 22 && minor < 16)) {
   process.exit(2);
 }
 module.enableCompileCache?.();
-// While modules load, V8 grows its young generation and never shrinks it: 25 MB of an idle service. src/cli/serve.ts restores the
-// default after startup.
+// While modules load, V8 grows its young generation and never shrinks it. This costs an idle service 25 MB. src/cli/serve.ts restores
+// the default after startup.
 v8.setFlagsFromString("--semi-space-growth-factor=1");
-// The repository runs the source, the package the compiled code.
+// A repository checkout runs the TypeScript source. The npm package runs the compiled code.
 const source = new URL("../src/cli/main.ts", import.meta.url);
 const { runCli } = await import(
   existsSync(source) ? source.href : new URL("../dist/cli/main.js", import.meta.url).href

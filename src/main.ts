@@ -47,7 +47,7 @@ export interface Threadmill {
   routes: readonly { method: string; path: string }[];
   /** Description of the database for users. */
   database: string;
-  /** The reasons why graphs could not be loaded, by graph, and those of the HTTP app and the UI, as {@link HTTP_APP} and {@link UI}. */
+  /** The load errors by graph. Those of the HTTP app and the UI have the keys {@link HTTP_APP} and {@link UI}. */
   loaded: Promise<Record<string, string>>;
   /** Reloads the graphs and returns the new failures. Active runs finish with the old graphs. */
   reload(content: CatalogContent & Pick<Config, "ui">): Promise<Record<string, string>>;
@@ -181,7 +181,7 @@ async function withOtherFailures(
   return { ...failures, ...(app !== undefined && { [HTTP_APP]: app }), ...(ui !== undefined && { [UI]: ui }) };
 }
 
-/** Deletes expired traces. The first sweep follows the interval: it starts a worker thread. */
+/** Deletes expired traces. The first sweep runs after one interval, not at startup, because it starts a worker thread. */
 const traceRetention = (config: Config, { retention }: ExperimentsService, log: Log): BackgroundService =>
   periodicService(
     config.trace_sweep_ms,

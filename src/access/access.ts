@@ -23,7 +23,7 @@ export interface Credentials {
 export interface Admission {
   caller: Caller;
   onEnd: OnAccessEnd;
-  /** Whether usage limits apply: only to callers with a revocable key or a JWT. */
+  /** Whether usage limits apply. They do not apply to an open service, keys from environment variables or internal requests. */
   isLimited: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The parts of access that other modules may use, besides its contract. */
+/** The parts of the access module, besides its contract, that other modules may import. */
 export type { Access, Admission } from "./access.ts";
 export type { VaultContext } from "./context.ts";
 export type { AadContext, Seal } from "./encryption/seal.ts";

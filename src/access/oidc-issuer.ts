@@ -83,7 +83,11 @@ export class OidcIssuer {
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error;
       // The key URL may have changed: the next JWT triggers a new discovery.
       this.#keys = undefined;
-      throw new ApiError("unavailable", { reason: "The OIDC issuer does not respond. Try again." }, error);
+      throw new ApiError(
+        "unavailable",
+        { reason: "The discovery document or the keys of the OIDC issuer cannot be loaded. Try again." },
+        error,
+      );
     }
   };
 

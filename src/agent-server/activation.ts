@@ -6,7 +6,7 @@ import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/active-roll
 interface ActivationOptions {
   database: Database;
   default_assistants: DefaultAssistants;
-  /** Undefined outside of deployments, where only one rollout uses the database. */
+  /** Undefined if the server is not part of a deployment: no other rollout uses the database then. */
   rollout: number | undefined;
 }
 

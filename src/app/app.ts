@@ -89,7 +89,7 @@ export interface AppOptions
   body_parser: BodyParser;
   /** Undefined if the project has no HTTP app. */
   custom_routes: CustomRoutesOptions | undefined;
-  /** Request headers in the lines of slow and failed requests. */
+  /** Request headers that are logged with slow and failed requests. */
   logging_headers: SelectHeaders | undefined;
   log: Log;
 }
@@ -182,7 +182,7 @@ function serveSystem(app: App, { info, metrics, only, disabled_routes, prefix, c
   let measuresProcess = false;
   serve(app, agentServerRoutes.system.metrics, async ({ query, caller, context }) => {
     if (!isOperator(caller)) throw new ApiError("metrics_forbidden");
-    // Before the first scrape, their timers and observers cost nothing.
+    // Process metrics start at the first scrape, so unused timers and observers cost nothing.
     if (!measuresProcess) collectDefaultMetrics({ register: metrics });
     measuresProcess = true;
     if (query.format === "json") return context.json(await metrics.getMetricsAsJSON());

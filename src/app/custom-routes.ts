@@ -19,7 +19,7 @@ export interface CustomRoutesOptions {
   is_auth_first: boolean;
 }
 
-/** Health checks, the calls of the control plane and the web app stay as they are, whatever the app declares. */
+/** Paths that the app cannot override: health checks, calls from the control plane, and the web app. */
 const RESERVED = /^\/(ok|internal|app)(\/|$)/;
 
 interface Service {
@@ -34,7 +34,7 @@ interface Service {
 type Match = (method: string, path: string) => "route" | "middleware" | undefined;
 
 /**
- * The routes of the project's HTTP app, before the routes of the service. An app of Hono gets the requests that match a route or a
+ * Serves the routes of the project's HTTP app before the routes of the service. A Hono app gets the requests that match a route or a
  * middleware that it declares; another app gets those that no route of the service matches.
  */
 export class CustomRoutes {
@@ -64,7 +64,7 @@ export class CustomRoutes {
     if (match === "route" ? !requires_auth : !is_auth_first) return this.#answer(context);
     let response: Response | undefined;
     await authenticate(context, async () => {
-      // The path may be one that is public in the service.
+      // `authenticate` sets no caller for paths that are public in the service.
       const hasCaller = context.get("caller") !== undefined;
       if (match === "route" && !hasCaller) context.set("caller", await admit(access, context.req.raw));
       response = await this.#answer(context);
@@ -76,7 +76,7 @@ export class CustomRoutes {
   async #matchOf(context: Context<Env>): Promise<ReturnType<Match>> {
     const path = pathBelow(this.#service.prefix, context.req.path);
     if (path === undefined || RESERVED.test(path)) return undefined;
-    // Routes of the service work without the app.
+    // If the app cannot be loaded, the routes of the service still work.
     const routes = await this.#options.host.routes.catch(() => null);
     if (!routes) return routeOf(context) === undefined ? "route" : undefined;
     if (this.#matcher?.routes !== routes) this.#matcher = { routes, match: matcherOf(routes) };
@@ -101,7 +101,7 @@ export class CustomRoutes {
     const callerOf = async (request: Request) => {
       const known = internal_caller ?? (context.get("caller") as Caller | undefined);
       if (known) return known;
-      // A request without a caller, such as a webhook, may use a key that the app has.
+      // If the incoming request has no caller, such as a webhook, the app may send a key of its own.
       return admit(access, ["x-api-key", "authorization"].some((name) => request.headers.has(name)) ? request : raw);
     };
     return this.#options.host.fetch(raw, url, {
@@ -131,7 +131,7 @@ export class CustomRoutes {
 const admit = async (access: Service["access"], { headers }: Request): Promise<Caller> =>
   (await access.admit(credentialsOf((name) => headers.get(name) ?? undefined))).caller;
 
-/** Matches as Hono does in the app, or more: the app passes a request that it has no route for back to the service. */
+/** Matches at least the requests that Hono matches in the app. The app passes a request without a route back to the service. */
 function matcherOf(routes: NonNullable<AppRoutes>): Match {
   const hono = new Hono();
   const handlers = { route: () => new Response(), middleware: () => new Response() };
@@ -144,7 +144,7 @@ function matcherOf(routes: NonNullable<AppRoutes>): Match {
   };
 }
 
-/** Expressions of the app, such as `:id{[0-9]+}`, could block this thread. One that may match a slash becomes `*`. */
+/** Removes expressions such as `:id{[0-9]+}`, which could block this thread. At one that may match a slash, `*` replaces the rest. */
 function withoutExpressions(path: string): string {
   const parameters = path.replaceAll(/\{((?:[^{}]|\{[\d,]+\})*)\}/g, (whole, expression: string) =>
     /[./^-]|\\[A-Z]/.test(expression.replaceAll(/\w-\w/g, "")) ? whole : "",

@@ -79,7 +79,7 @@ export class DeploymentFront {
       const { deployment, origin, onAccessEnd } = await this.#admit(address, request, allowed_origin);
       if (isProbe(address, request)) return this.#answerReadiness(deployment, response, allowed_origin);
       const { path } = address;
-      // The response may stop within an event, so no error can be appended.
+      // The stream may be in the middle of an event, so no error event can be appended.
       const unwatch = onAccessEnd(() => response.destroy());
       await this.#options.router.forward(deployment, { request, response, path, origin }).finally(unwatch);
     } catch (error) {
@@ -117,7 +117,7 @@ export class DeploymentFront {
     await this.#options.router.forwardUpgrade(deployment, { request, socket, head, path, origin }).finally(unwatch);
   }
 
-  /** @throws ApiError for the caller first, then for the request */
+  /** @throws ApiError when the host, the caller or the request is rejected, checked in this order */
   async #admit(address: DeploymentAddress, request: IncomingMessage, allowed_origin: string | undefined) {
     this.#checkHost(address, request);
     const isPublic = isUiFile(request.method ?? "", withoutQuery(address.path));
@@ -130,7 +130,7 @@ export class DeploymentFront {
     if (request.method === "TRACE") throw new ApiError("method_not_allowed");
     // A service worker would stay in the browser and intercept pages of other deployments and of the web app.
     if (address.by === "path" && request.headers["service-worker"] !== undefined)
-      throw new ApiError("forbidden_worker");
+      throw new ApiError("forbidden_worker", { slug: address.slug });
     const deployment = await this.#find(address);
     if (!deployment || (caller && caller.tenant_id !== deployment.tenant_id))
       throw new ApiError("deployment_not_found", { deployment_id: address.slug });

@@ -11,7 +11,7 @@ const CLIENT_CLOSED_REQUEST = 499;
 /**
  * `{"detail": sentence}`, except for APIs that list validation errors or use RFC 7807.
  *
- * @param logged the request headers in the log line of a 5xx
+ * @param logged selects the request headers that are logged with a 5xx response
  */
 export function errorResponse(error: unknown, context: Context, log: Log, logged?: SelectHeaders): Response {
   // The client has closed the connection, so the status is never sent.

@@ -1,7 +1,7 @@
 import { type Caller, mayUse, type Scope } from "../platform/contract/caller.ts";
 import type { App, Env } from "../platform/http/route.ts";
 
-/** Headers that are not forwarded: the caller is known, and the code of a project has no origin. */
+/** Headers that are not forwarded: the caller is already known, and the request does not come from a web page. */
 const DROPPED_HEADERS = ["authorization", "host", "origin", "x-api-key", "x-tenant-id", "x-auth-scheme"];
 
 /**

@@ -60,7 +60,7 @@ function openApiDocument() {
   return document.getOpenAPI31Document(controlPlaneDocument);
 }
 
-/** Paths with the 404 of FastAPI, unlike version 2 of the experiments API. */
+/** Unknown paths of the control plane get the 404 of FastAPI; those of version 2 of the experiments API do not. */
 const CONTROL_PLANE_PATH =
   /^\/(api-host(\/|$)|v2\/(?!(runs|datasets|public|threads|traces)\/)|v1\/(projects|integrations)\/)/;
 

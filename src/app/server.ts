@@ -48,7 +48,7 @@ export function createHttpServer({ fetch, front }: ServerOptions): Server {
     // Longer than the 60 s of load balancers, so that they close idle connections first. A request on a connection that the server closes
     // fails.
     keepAliveTimeout: 75_000,
-    // Other upgrade requests get a normal response, but are rejected before Node 22.21.
+    // Other upgrade requests get a normal response. With Node.js versions before 22.21, they are rejected.
     shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) ?? false,
   };
   if (!front) return createServer(options, answer);

@@ -56,10 +56,10 @@ export function serveWebApp(app: App, options: WebAppOptions): void {
   });
 }
 
-/** The built files. Other paths may end like a file: the name of a prompt may be `answer.json`. */
+/** The built files. Other paths can also end with such an extension: a prompt can have the name `answer.json`. */
 const FILE = /^\/app\/(assets\/)?[^/]+\.(js|css|svg|woff2|json|png)$/;
 
-/** All paths have the same page, which routes by its address. */
+/** All paths serve the same page, which selects its view from the URL. */
 const pageHandler = (web_dir: string, prefix: string) => async (context: Context) => {
   context.header("x-content-type-options", "nosniff");
   context.header("referrer-policy", "same-origin");
@@ -75,7 +75,7 @@ const pageHandler = (web_dir: string, prefix: string) => async (context: Context
 function fileHandler(web_dir: string, prefix: string): MiddlewareHandler {
   let handler: Promise<MiddlewareHandler> | undefined;
   return async (context, next) => {
-    // Loaded with the first page, which shortens the startup.
+    // Loaded on the first request for a file, which shortens the startup.
     handler ??= import("@hono/node-server/serve-static").then(({ serveStatic }) =>
       serveStatic({
         root: web_dir,
@@ -100,7 +100,7 @@ const notBuilt = html`<!doctype html>
 </body>
 </html>`;
 
-/** Redirects the links that the `langsmith` client and the official command lines print to the web app, which ignores their workspace. */
+/** Redirects links from the `langsmith` client and the official command-line tools to the web app. Ignores the workspace in a link. */
 function serveClientLinks(app: App, prefix: string): void {
   const redirect = (context: Context, path: string, query: Record<string, string> = {}) => {
     const search = new URLSearchParams(query).toString();
@@ -128,7 +128,7 @@ function serveClientLinks(app: App, prefix: string): void {
     redirect(context, `/prompts/${encoded(context, "name")}/${encoded(context, "commit")}`),
   );
   app.get("/public/:token/r", (context) => redirect(context, `/public/${encoded(context, "token")}`));
-  // Command lines print links below the second address of the control plane.
+  // Command-line tools also print links below `/api-host`, the second path of the control plane.
   for (const base of ["", "/api-host"]) {
     const deployments = `${base}/o/:tenant/host/deployments`;
     app.get(deployments, (context) => redirect(context, "/deployments"));

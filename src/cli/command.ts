@@ -50,7 +50,7 @@ export const serviceAction =
 
 export const printError = (message: string): void => console.error(`error: ${message}`);
 
-/** Removes `/api/v1`, which clients of the API have in their address. */
+/** Removes `/api/v1`, which API clients include in their base URL. */
 function serviceUrl(text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol))

@@ -122,7 +122,7 @@ function rejectLoadFailures(failures: Record<string, string>, config: Config): v
   );
 }
 
-/** V8 never shrinks its young generation. With this limit the service uses 150 MB less after a load and executes as many runs. */
+/** V8 never shrinks its young generation. With this limit the service uses 150 MB less after peak load, at the same throughput. */
 const MAX_YOUNG_GENERATION_BYTES = 16 * 1024 * 1024;
 const CHECK_INTERVAL_MS = 200;
 

@@ -14,7 +14,7 @@ const MAX_SIZE = 1_000_000;
  * @throws ConfigError
  */
 export function readAuth(field: unknown, project_dir: string, config_file: string, is_instance: boolean) {
-  const wrong = (name: string, remedy: string) => new ConfigError(`${config_file}: the field "auth"${name} ${remedy}.`);
+  const wrong = (name: string, remedy: string) => new ConfigError(`${config_file}: the field "auth${name}" ${remedy}.`);
   if (field === undefined || field === null) return undefined;
   if (!isObject(field)) throw wrong("", "must be an object");
   const { path, cache } = field;

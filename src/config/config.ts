@@ -59,7 +59,7 @@ const INTERVALS = {
   trace_sweep_ms: 3_600_000,
   /** Time limit of a request to a webhook. */
   webhook_timeout_ms: 10_000,
-  /** Delay before a webhook is sent again for the first time. */
+  /** Delay before the first retry of a webhook. */
   webhook_retry_ms: 3_000,
   /** Time limit of a handler of the authentication module. */
   auth_timeout_ms: 10_000,
@@ -174,7 +174,7 @@ export function readConfig(
 
 export type StorageConfig = ValuesOf<typeof storageSettings> & Pick<Config, "log_level">;
 
-/** The settings of commands on the database, which have no langgraph.json. */
+/** Settings of the commands that access only the database, such as `migrate`. These commands read no langgraph.json. */
 export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
   const { log_level } = serverSettings;
   return { ...readSection(storageSettings, flags, env), ...readSection({ log_level }, flags, env) };

@@ -22,7 +22,7 @@ export function readGraphEnv(
   const tsconfig = resolve(project.project_dir, "tsconfig.json");
   const own_database = DATABASES.filter((name) => env[name] === project.database_url);
   return {
-    // tsx reads path aliases from it. Its default is the working directory of the program.
+    // tsx reads path aliases from this file. By default, it uses the tsconfig.json in the working directory of the process.
     ...(existsSync(tsconfig) && { TSX_TSCONFIG_PATH: tsconfig }),
     ...without([...WITHHELD, ...own_database], env as Record<string, string>),
     ...without(ALWAYS_WITHHELD, readEnvField(field, project.project_dir, project.config_file, env)),

@@ -3,7 +3,7 @@ import { ConfigError } from "../platform/errors.ts";
 import { headerSelection, type SelectHeaders } from "../platform/lib/header-selection.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 
-/** The field, under which its load failure is reported with those of the graphs. */
+/** The field of the HTTP app. Its load failure is reported under this name, next to those of the graphs. */
 export const HTTP_APP = "http.app";
 
 const HEADER_FIELDS: Readonly<Record<string, "includes" | "excludes">> = {
@@ -57,7 +57,7 @@ export function readHttpApp(http: JsonObject, project_dir: string, config_file: 
   if (file === undefined || export_name === undefined)
     throw wrong(
       "app",
-      'must be "./file.ts:exportName": a Hono app, an object with fetch, or a function (request) => Response in JavaScript or TypeScript',
+      'must be "./file.ts:exportName" for a Hono app, an object with fetch or a function (request) => Response in JavaScript or TypeScript',
     );
   return {
     app: { file: resolve(project_dir, file), export_name },

@@ -142,7 +142,7 @@ const KNOWN: Known = {
     ttl: { refresh_on_read: true, default_ttl: true, sweep_interval_minutes: true },
   }, // see readStore
   checkpointer: { ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true } }, // see readThreadTtl
-  // Threadmill gives Studio no access by itself.
+  // Studio has no access of its own, so `disable_studio_auth` changes nothing.
   auth: { path: true, disable_studio_auth: true, cache: { cache_keys: true, ttl_seconds: true, max_size: true } }, // see readAuth
   ui: { [ANY]: true }, // see readUi
   ui_config: { shared: true },
@@ -156,7 +156,7 @@ const KNOWN: Known = {
   keep_pkg_tools: true,
 };
 
-/** Paths of the set fields of a langgraph.json without effect, such as `http.app`. */
+/** Paths of the fields that are set in a langgraph.json but have no effect, such as `auth.openapi`. */
 export const fieldsWithoutEffect = (project: JsonObject): string[] => unknownIn(project, KNOWN, "");
 
 function unknownIn(value: JsonObject, known: Known, path: string): string[] {

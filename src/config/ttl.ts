@@ -10,7 +10,7 @@ const DEFAULT_SWEEP_LIMIT = 1_000;
 const MAX_SWEEP_LIMIT = 100_000;
 
 /**
- * Reads the fields that a `ttl` section has in `store` and `checkpointer`. Minutes may be fractions.
+ * Reads the fields that the `ttl` sections of `store` and `checkpointer` have in common. Minutes may be fractions.
  *
  * @param path path of the section in langgraph.json
  * @throws ConfigError

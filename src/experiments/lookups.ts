@@ -85,7 +85,7 @@ export async function datasetIds(tx: Tx, numbers: readonly (number | null)[]): P
   return new Map((await datasetsByNo(tx, unique)).map((dataset) => [dataset.dataset_no, dataset.dataset_id]));
 }
 
-/** The addresses of the attachments of examples of a dataset, in the version of each. An example without attachments is missing. */
+/** The addresses of the attachments of examples of a dataset, in the version of each. An example without attachments has no entry. */
 export async function attachmentUrlsOf(
   tx: Tx,
   dataset_no: number,
@@ -105,7 +105,7 @@ export async function attachmentUrlsOf(
 /** The cursor of the page that begins at an offset. */
 export const cursorOfOffset = (offset: number): string => Buffer.from(String(offset)).toString("base64url");
 
-/** @throws ApiError when the text is no {@link cursorOfOffset} */
+/** @throws ApiError when the cursor is not a result of {@link cursorOfOffset} */
 export function offsetOfCursor(cursor: string): number {
   const offset = Buffer.from(cursor, "base64url").toString();
   if (!/^\d{1,9}$/.test(offset)) throw new ApiError("bad_cursor");

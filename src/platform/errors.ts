@@ -207,7 +207,7 @@ export const ERRORS = {
   ],
   forbidden_worker: [
     403,
-    "Service workers of a deployment require a separate host name: use {slug}.localhost or THREADMILL_DEPLOYMENTS_DOMAIN.",
+    "Service workers of a deployment require a separate host name: use {slug}.localhost, or set THREADMILL_DEPLOYMENTS_DOMAIN.",
   ],
   forbidden_origin: [
     403,

@@ -60,7 +60,7 @@ describe("a mistake in the configuration", () => {
       "auth",
       { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "auth": {"path": "./a.ts"}}' },
       [],
-      'the field "auth".path must be "./file.ts:exportName"',
+      'the field "auth.path" must be "./file.ts:exportName"',
     ],
     [
       "auth that is no object",

@@ -366,7 +366,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
     const DATASET = ["--dataset", "d"];
     it.each<[string, string, unknown, string[], string]>([
       ["no dataset", "a.jsonl", lines(FRANCE), [], "No dataset specified: pass --dataset NAME"],
-      ["no JSON", "a.jsonl", `${lines(FRANCE)}\n{"inputs": }\n`, DATASET, "a.jsonl, line 3: is not valid JSON: "],
+      ["no JSON", "a.jsonl", `${lines(FRANCE)}\n{"inputs": }\n`, DATASET, "a.jsonl, line 3: invalid JSON: "],
       ["no object", "a.jsonl", lines(FRANCE, [1]), DATASET, "a.jsonl, line 2: a row must be an object"],
       [
         "a latency",
@@ -398,30 +398,30 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "a.csv",
         "input,output\nx,y\nz\n",
         DATASET,
-        "a.csv: is not valid CSV: Invalid Record Length: expect 2, got 1 on line 3",
+        "a.csv: invalid CSV: Invalid Record Length: expect 2, got 1 on line 3",
       ],
       ["an object column", "a.csv", "inputs\nx\n", DATASET, 'line 2: column "inputs" must be a JSON object, not "x".'],
-      ["no results", "a.json", { experiment_name: "x" }, [], 'a.json: has no list "results"'],
-      ["other results", "a.json", { results: 1 }, [], 'a.json: must contain exactly one list "results"'],
-      ["a cut off file", "a.json", '{"results": [{"a": 1}', [], "a.json: is not valid JSON: the file is incomplete"],
+      ["no results", "a.json", { experiment_name: "x" }, [], 'a.json: the file has no list "results"'],
+      ["other results", "a.json", { results: 1 }, [], 'a.json: the file must contain exactly one list "results"'],
+      ["a cut off file", "a.json", '{"results": [{"a": 1}', [], "a.json: invalid JSON: the file is incomplete"],
       [
         "a bad row",
         "a.json",
         '{"results": [{"a": 1}, {"b" 2}]}',
         [],
-        "a.json, element 1 of results, byte 23: is not valid JSON",
+        "a.json, element 1 of results, byte 23: invalid JSON",
       ],
       [
         "a missing comma",
         "a.json",
         '{"results": [{"a": 1} {"b": 2}]}',
         [],
-        "element 1 of results, byte 22: is not valid JSON: expected , or ]",
+        "element 1 of results, byte 22: invalid JSON: expected , or ]",
       ],
       ["UTF-16", "a.jsonl", Buffer.from("\ufeff{}", "utf16le").toString("latin1"), DATASET, "UTF-16 is not supported"],
       ["anything", "a.txt", "hello\n", DATASET, "a.txt: the format cannot be detected. Set it with --format."],
-      ["no sample", "a.jsonl", lines({ doc_id: 1 }), ["--format", "lm-eval"], 'line 1: has no field "doc"'],
-      ["no result", "a.json", [{ inputs: {} }], ["--format", "promptfoo"], 'element 0: has no field "vars"'],
+      ["no sample", "a.jsonl", lines({ doc_id: 1 }), ["--format", "lm-eval"], 'line 1: the line has no field "doc"'],
+      ["no result", "a.json", [{ inputs: {} }], ["--format", "promptfoo"], 'element 0: the entry has no field "vars"'],
     ])("(%s) says what is wrong, where, and sends nothing", async (_, name, content, args, sentence) => {
       const path = file(name, content);
       if (sentence.includes("UTF-16")) folder.write(name, Buffer.from(content as string, "latin1") as never);
@@ -436,7 +436,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       const path = file("a.jsonl", `${lines(...Array(2000).fill(row))}{"inputs"\n`);
       const { status, stderr } = await upload(path, "--dataset", "d");
       expect(status).toBe(1);
-      expect(stderr).toContain("a.jsonl, line 2001: is not valid JSON");
+      expect(stderr).toContain("a.jsonl, line 2001: invalid JSON");
       expect(recorder).toMatchObject({ requests: [], aborted: 1 });
     });
 

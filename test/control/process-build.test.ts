@@ -185,7 +185,7 @@ describe("a build of the process driver", () => {
       "names a module that is not there",
       { "langgraph.json": LANGGRAPH_JSON },
       {},
-      "langgraph.json: graphs.agent refers to ./agent.mjs, but the file does not exist.",
+      "langgraph.json refers to files that do not exist: ./agent.mjs (graphs.agent).",
     ],
     [
       "has graphs in Python",

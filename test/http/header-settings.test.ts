@@ -30,6 +30,7 @@ const start = async (http: object, log?: Log): Promise<Scenario> => {
 };
 
 const HEADERS = {
+  "X.Dotted": "dots",
   "X-User-Id": "ada",
   "X-User-Secret": "hidden",
   "X-Other": "no",
@@ -49,7 +50,7 @@ async function configurableOf(scenario: Scenario, path: string, body: unknown): 
 
 it("configurable_headers become configurable values of new runs, before those of the body, and never credentials by a pattern", async () => {
   const scenario = await start({
-    configurable_headers: { includes: ["x-USER-*", "a*", "*_*"], excludes: ["*-secret"] },
+    configurable_headers: { includes: ["x-USER-*", "a*", "*_*", "x.*"], excludes: ["*-secret"] },
   });
   const config = { configurable: { "x-user-id": "mallory", "x-other": "body" } };
   const body = { assistant_id: "chain", after_seconds: 99, config };
@@ -60,7 +61,7 @@ it("configurable_headers become configurable values of new runs, before those of
     ["/runs/batch", [body]],
   ] as const) {
     const configurable = await configurableOf(scenario, path, sent);
-    expect(configurable).toMatchObject({ "x-user-id": "ada", "x-other": "body", user_id: "local" });
+    expect(configurable).toMatchObject({ "x-user-id": "ada", "x-other": "body", "x.dotted": "dots", user_id: "local" });
     expect(configurable.langgraph_auth_user_id).toBe("local");
     for (const name of ["x-user-secret", "x-api-key", "authorization", "checkpoint_ns"])
       expect(configurable).not.toHaveProperty(name);

@@ -19,7 +19,7 @@ describe("the ticks of a schedule", () => {
     ]);
   });
 
-  it("occur an hour later on the day on which clocks skip them", () => {
+  it("occur at the end of the hour that clocks skip", () => {
     expect(ticks("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", 2)).toEqual([
       "2026-03-29T01:00:00.000Z",
       "2026-03-30T00:30:00.000Z",

@@ -178,7 +178,9 @@ describe("protobuf", () => {
   it("refuses a field that is longer than its message", () => {
     expect(refusal(() => valueOfProtobuf(new Uint8Array([0x0a, 0x7f])))).toMatch(/./);
     const long = new Uint8Array([0x0a, 0x02, 0x0a, 0x05, 0x12, 0x03, 0, 0, 0]);
-    expect(refusal(() => readOtlpRequest(long, PROTOBUF))).toBe("A field is longer than its message.");
+    expect(refusal(() => readOtlpRequest(long, PROTOBUF))).toBe(
+      "A field is longer than the protobuf message that contains it.",
+    );
   });
 
   it("refuses wrong wire types and deep groups", () => {
@@ -190,7 +192,9 @@ describe("protobuf", () => {
 
   it("refuses more messages than fit the memory", () => {
     const empty = new Uint8Array(2_100_000).map((_, index) => (index % 2 === 0 ? 0x0a : 0));
-    expect(refusal(() => readOtlpRequest(empty, PROTOBUF))).toBe("The request has more than 1000000 messages.");
+    expect(refusal(() => readOtlpRequest(empty, PROTOBUF))).toBe(
+      "The request has more than 1000000 protobuf messages.",
+    );
   });
 
   it("answers random bytes with an OtlpError at most", () => {

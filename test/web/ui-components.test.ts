@@ -60,13 +60,15 @@ describe.runIf(packages)("UI components", () => {
       const bundle = (await build({
         logLevel: "silent",
         configFile: false,
-        build: { write: false, rolldownOptions: { input: resolve(import.meta.dirname, "ui-page.tsx") } },
+        build: { write: false, rolldownOptions: { input: resolve(import.meta.dirname, "ui-page.js") } },
       })) as Rollup.RollupOutput;
       const script = bundle.output.find(({ type }) => type === "chunk") as Rollup.OutputChunk;
       pages = createServer(({ url }, response) => {
         const isScript = url === "/page.js";
         response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
-        response.end(isScript ? script.code : '<!doctype html><div id="root"></div><script type="module" src="/page.js"></script>');
+        response.end(
+          isScript ? script.code : '<!doctype html><div id="root"></div><script type="module" src="/page.js"></script>',
+        );
       }).listen(0, "127.0.0.1");
       browser = await chromium.launch({ executablePath: inject("chromium"), args: FLAGS });
     });
@@ -88,7 +90,9 @@ describe.runIf(packages)("UI components", () => {
       const button = page.getByRole("button", { name: "Paris: 20" });
       await button.click();
       await page.getByRole("button", { name: "Paris: 21" }).waitFor();
-      expect(await page.getByRole("button").evaluate("(element) => getComputedStyle(element).color")).toBe("rgb(255, 0, 0)");
+      expect(await page.getByRole("button").evaluate("(element) => getComputedStyle(element).color")).toBe(
+        "rgb(255, 0, 0)",
+      );
       await page.close();
     });
   });
@@ -99,7 +103,9 @@ describe.runIf(packages)("UI components", () => {
     expect(status).toBe(200);
     expect(headers.get("content-type")).toMatch(/^text\/html/);
     expect(text.match(/<script/g)).toHaveLength(1);
-    expect(text).toContain('.render(&quot;\\&quot;&#39;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;, &quot;{{shadowRootId}}&quot;)"');
+    expect(text).toContain(
+      '.render(&quot;\\&quot;&#39;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;, &quot;{{shadowRootId}}&quot;)"',
+    );
     expect((await service.request("GET", "/ui/agent/entrypoint.css")).text).toContain(".warm");
   });
 
@@ -135,7 +141,9 @@ describe.runIf(packages)("UI components", () => {
     expect(await service.threadmill.reload(service.config)).toEqual({});
     expect(await script()).toContain("forecast");
     project.write("ui.tsx", "export default {");
-    expect(await service.threadmill.reload(service.config)).toEqual({ "UI components": expect.stringContaining('Expected identifier') });
+    expect(await service.threadmill.reload(service.config)).toEqual({
+      "UI components": expect.stringContaining("Expected identifier"),
+    });
     expect(await post("agent", { name: "weather" })).toMatchObject({
       status: 502,
       body: { detail: expect.stringContaining("ui.tsx:1") },

@@ -12,7 +12,7 @@ import { Toasts } from "./ui/overlay/toast.tsx";
 
 followTheme();
 
-/** Retries a request only if the server could not be reached. A request that the server rejected would be rejected again. */
+/** Retries a request only if the server is unreachable or unavailable (503). Other rejected requests would be rejected again. */
 const isRetryable = (error: Error): boolean =>
   error instanceof RequestError && (error.status === 0 || error.status === 503);
 

@@ -13,7 +13,7 @@ export const textOf = (value: unknown): string | undefined =>
 /** A search result in the command palette. */
 export interface Destination {
   label: string;
-  /** Short description below the label. */
+  /** Short description to the right of the label. */
   hint?: string;
   /** Path below /app, for example `/threads/3f2a...`. */
   to: string;
@@ -33,7 +33,7 @@ export interface Page {
     /** Path below /app, for example "/threads". */
     to: string;
     icon: LucideIcon;
-    /** Scope that the page requires. Without this scope, the side bar hides the entry. */
+    /** Scope that the page requires. Without this scope, the sidebar hides the entry. */
     scope?: Scope;
   };
   /** Child routes of {@link rootRoute}. Load their components with `lazyRouteComponent`. */

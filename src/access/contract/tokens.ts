@@ -12,7 +12,7 @@ const optionalProvider = z.object({ provider_id: providerId.optional() });
 /** Any string is valid, not only a UUID; an unknown ID causes a 404. */
 const tokenParams = z.object({ token_id: z.string() });
 
-/** 100 years. A longer lifetime would exceed the range of timestamps. */
+/** 100 years. An unbounded lifetime could exceed the range of timestamps. */
 const MAX_LIFETIME_S = 3_153_600_000;
 
 /** A token that the client obtained itself. */

@@ -76,7 +76,7 @@ export class KeyFile {
     }
   }
 
-  /** Moves a key to the first line, so that it encrypts. */
+  /** Inserts a key before the other keys, so that it encrypts new values. */
   prepend(key: EncryptionKey): void {
     const lines = linesOf(this.#load().text);
     const first = lines.findIndex((line, index) => this.#keyOf(line, index) !== undefined);

@@ -45,7 +45,7 @@ async function createKeyFile(database: Database, file: KeyFile): Promise<void> {
   file.create();
 }
 
-/** A configured file causes a warning only, because a mount may not support other permissions. */
+/** Throws for a managed file. Logs a warning for a configured file, because a mounted file may not support other permissions. */
 function reportPermissions({ path, is_managed }: Extract<KeySource, { kind: "file" }>, log: Log): void {
   if (is_managed)
     throw new ConfigError(`The encryption key file ${path} is readable by other users: run "chmod 600 ${path}".`);

@@ -39,7 +39,7 @@ export function authenticate(
         : await access.admit(credentials);
     if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
     if (caller.user) {
-      // A graph acts as its user, also after the module was removed from langgraph.json.
+      // Requests of a graph carry the run's user, even after auth.path was removed from langgraph.json.
       if (!custom)
         throw new ApiError("auth_failed", {}, new Error("The run belongs to a user, but auth.path is not set."));
       context.set("authorize", custom.authorize);
@@ -60,7 +60,7 @@ export function authenticate(
 
 /**
  * Admits a request to the agent server of a project with an authentication handler: as an administrator with a key or a JWT, else as a user
- * of the handler. Paths without a scope accept any key, but a key without the scope `admin` does not permit requests that need `agents`.
+ * of the handler. Paths without a scope accept any valid key. A caller without the scope `admin` loses the scope `agents` there.
  */
 async function admitToAgents(
   access: Access,

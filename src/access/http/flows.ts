@@ -88,7 +88,7 @@ function baseUrlOf({ req }: Context, { public_url, allowed_hosts, prefix }: Flow
 
 const PAGES = {
   connected: ["Connected", "You can close this window."],
-  failed: ["Not connected", "The provider did not grant access. Close this window and start again."],
+  failed: ["Not connected", "The authorization was not completed. Close this window and start again."],
 } as const satisfies Record<string, readonly [title: string, text: string]>;
 
 /**

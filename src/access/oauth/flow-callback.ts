@@ -36,7 +36,7 @@ export type FlowResult = { status: "connected" } | { status: "failed"; reason: s
 /**
  * Completes a flow: exchanges the code and stores the grant.
  *
- * @param caller must be the initiator of the flow; undefined for a redirected browser, which is authenticated by the state only
+ * @param caller must have started the flow or own its token; undefined for a redirected browser, which is authenticated by the state only
  * @throws ApiError flow_not_open when the parameters match no open flow; the flow is not changed
  */
 export async function handleCallback(

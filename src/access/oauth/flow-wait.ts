@@ -8,7 +8,7 @@ import { findToken } from "../storage/tokens.ts";
 import { ensureFreshToken } from "./refresh.ts";
 
 /**
- * Waits until a flow that the caller started has ended. The result is `not_found` for flows of other callers and for failed or cancelled
+ * Waits until a flow that the caller started or owns has ended. The result is `not_found` for other flows and for failed or cancelled
  * flows, because the API has no status for them.
  *
  * @param signal aborted when the client disconnects or the service stops, in which case the result is `timeout`

@@ -49,7 +49,7 @@ async function discoverAndRegister(
   if (refusal !== undefined) throw new ApiError("discovery_failed", { reason: refusal });
   try {
     const found = await discover(context, body.mcp_server_url);
-    // The address rules are those of a provider that is created by hand.
+    // The same address rules apply to a provider that is created manually.
     const { authorization_endpoint, token_endpoint, revocation_endpoint } = found.as;
     for (const url of [authorization_endpoint, token_endpoint, revocation_endpoint])
       if (url !== undefined && urlRefusal(url, context.fetch_rules) !== undefined)

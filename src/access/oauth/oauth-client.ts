@@ -117,7 +117,7 @@ function clientAuthOf(seal: VaultContext["seal"], provider: ProviderRow): oauth.
     : oauth.ClientSecretPost(secret);
 }
 
-/** Options of every request to a provider. The fetch of the context decides which addresses are allowed, not the library. */
+/** Options of every request to a provider. The context's `fetch`, not the library, restricts the addresses. */
 export const requestOptions = ({ fetch, fetch_rules, settings }: ProviderContext) => ({
   [oauth.customFetch]: (url: string, init: object) => fetch(url, init as RequestInit),
   [oauth.allowInsecureRequests]: fetch_rules.allow_loopback,
@@ -190,7 +190,7 @@ async function readTokenResponse(received: Response, profile: ProviderProfile): 
   };
 }
 
-/** 95 years. A longer lifetime would exceed the range of timestamps. */
+/** 95 years. An unbounded lifetime could exceed the range of timestamps. */
 const MAX_LIFETIME_S = 3e9;
 
 /** Normalizes fields that providers omit or return in other formats. */

@@ -11,7 +11,7 @@ const STANDARD = {
   required_scopes: [] as readonly string[],
   /** Whether the code exchange and the refresh also send the scopes. */
   scope_in_token_requests: false,
-  /** Response field that contains the user's token, for providers whose top level is the app's token. */
+  /** Response field that contains the user's token, for providers that return the app's token at the top level. */
   user_token_field: undefined as string | undefined,
   metadata_fields: [] as readonly string[],
   /** Assumed lifetime of a refreshable token without `expires_in`, in seconds. */

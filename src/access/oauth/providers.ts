@@ -67,7 +67,7 @@ export class Providers {
   }
 
   /**
-   * Updates a provider. A change of the client or of an address cancels open flows, because their responses belong to the old values. A
+   * Updates a provider. A change of the client or of an address cancels open flows, because they were started with the old values. A
    * change of the token endpoint's origin also drops the client secret and all grants, because they must not be sent to another origin.
    *
    * @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_not_found
@@ -90,7 +90,7 @@ export class Providers {
     });
     if (!updated?.row) throw new ApiError("oauth_provider_not_found", { provider_id });
     notifyFlowWaiters(this.#context, updated.flows);
-    // Revokes at the old URLs, where the tokens were granted.
+    // Revokes at the old URLs, because the old provider issued the tokens.
     revokeInBackground(this.#context, updated.before, updated.invalidated);
     return providerOf(updated.row);
   }

@@ -9,7 +9,7 @@ import {
   setAssistant,
 } from "../storage/assistants.ts";
 
-/** Clients compute the same ids, so the namespace and the method are part of the protocol. */
+/** Clients compute the same ids, so the namespace and the UUID version (5) are part of the protocol. */
 const NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 
 const NEW_ASSISTANT = { config: "{}", context: "{}", metadata: JSON.stringify({ created_by: "system" }) };

@@ -30,7 +30,7 @@ export interface AuthCacheSettings {
 export interface CustomAuthOptions {
   /** A host that only loads the authentication module. */
   host: Pick<QueryHost, "query" | "reload" | "stop">;
-  /** Undefined if each request is authenticated. */
+  /** Undefined if authenticated users are not cached. */
   cache: AuthCacheSettings | undefined;
   catalog: GraphCatalog;
   log: Log;
@@ -50,10 +50,10 @@ interface CachedUser {
 /** Authenticates and authorizes users with the handlers of the project, which run in a graph host. A failure refuses the request. */
 export class CustomAuth {
   readonly #options: CustomAuthOptions;
-  /** In the order of their insertion. Contains digests, because headers are secrets. */
+  /** Cached users in insertion order. The keys are digests, because the headers contain secrets. */
   readonly #users = new Map<string, CachedUser>();
   #handlers: Promise<ReadonlySet<string>> | undefined;
-  /** The last of the repeated queries. */
+  /** Resolves when the last repeated query has ended. */
   #repeated: Promise<unknown> = Promise.resolve();
 
   constructor(options: CustomAuthOptions) {
@@ -87,7 +87,7 @@ export class CustomAuth {
     return callerOf(user);
   }
 
-  /** Asks the handlers of a route's events, and applies their changes to the request. */
+  /** Calls the handlers of the route's events, and applies their changes to the request. */
   readonly authorize: Authorize = async (route, given) => {
     const demands = demandsOf(route, given);
     const decisions = await Promise.all(demands.map((demand) => this.decide(given.caller, demand)));
@@ -108,7 +108,7 @@ export class CustomAuth {
   };
 
   /**
-   * Authorizes a run that no request creates. Returns the caller with grants, and the metadata of the run.
+   * Authorizes a run that a cron creates. Returns the caller with grants, and the metadata of the run.
    *
    * @throws ApiError auth_refused, auth_failed
    */
@@ -156,8 +156,8 @@ export class CustomAuth {
   }
 
   /**
-   * A handler that blocks or ends the host affects the queries of other requests. All of these are repeated, one at a time, so that only
-   * the responsible query fails.
+   * If a handler blocks or crashes the host, concurrent queries of other requests also fail. Failed queries are repeated, one at a time, so
+   * that only the query that causes the failure fails again.
    */
   async #query<Q extends AuthQuery>(query: Q) {
     const { host } = this.#options;

@@ -9,7 +9,7 @@ import { agentServerRoutes } from "../contract/routes.ts";
 import { itemPut, itemSearch, namespaceList } from "../contract/store.ts";
 import type { AuthEvent } from "../graph-hosts/auth-queries.ts";
 
-/** The parts of a request that its route has checked. */
+/** The parts of a request, after validation by its route. */
 interface Parts extends RequestParts {
   params: JsonObject;
   query: JsonObject;
@@ -84,7 +84,7 @@ const deleteAssistant: Rule = ({ params, query }) => [
   ...(query.delete_threads ? [{ event: "threads:delete" as const, value: {} }] : []),
 ];
 
-/** Fields of a key in the query or the body that a handler can change. */
+/** The fields of a store request that a handler can change. */
 const itemFields = ({ namespace, key, value }: JsonObject) => itemPut.partial().parse({ namespace, key, value });
 
 /** Without a namespace, a search would return the items of all users. */

@@ -7,7 +7,7 @@ import { findThread } from "../storage/threads.ts";
 import { filterOf } from "./grants.ts";
 
 /**
- * A run belongs to its thread. A stateless run also belongs to its user, because its thread is deleted when the run ends.
+ * Access to a thread includes its runs. A stateless run is also accessible to its user, because its thread is deleted when the run ends.
  *
  * @throws ApiError run_not_found
  */

@@ -73,7 +73,7 @@ const timezone = z.string().min(1).max(100).openapi({
   example: "Europe/Berlin",
 });
 
-/** The Python client sends times without an offset as they are; these are read as UTC. */
+/** The Python client may send times without an offset. The server interprets them as UTC. */
 const endTime = z.iso
   .datetime({ offset: true, local: true, error: "must be an ISO 8601 time" })
   .transform((text) => new Date(/(z|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text}Z`))
@@ -81,7 +81,7 @@ const endTime = z.iso
 
 const timing = { schedule, timezone: optional(timezone), end_time: optional(endTime) };
 
-/** A tick that finds the thread busy follows the `multitask_strategy`. */
+/** If the thread is busy at a tick, the `multitask_strategy` applies. */
 export const threadCronCreate = z
   .object({
     ...cronPayload.shape,

@@ -21,7 +21,7 @@ export const CancelAction = z
   .openapi("CancelAction", { description: "`interrupt` keeps the run and its checkpoints. `rollback` deletes both." });
 export type CancelAction = z.infer<typeof CancelAction>;
 
-/** Events of the runs, their starts and ends, and the state after each run. */
+/** `run_modes`: events of the runs. `lifecycle`: starts and ends of the runs. `state_update`: the state after each run. */
 export const ThreadStreamMode = z.enum(["run_modes", "lifecycle", "state_update"]).openapi("ThreadStreamMode");
 export type ThreadStreamMode = z.infer<typeof ThreadStreamMode>;
 
@@ -140,7 +140,7 @@ export type Run = z.infer<typeof Run>;
 export const PartialRun = Run.partial().openapi("PartialRun");
 export type PartialRun = z.infer<typeof PartialRun>;
 
-/** `checkpoint_ns` is empty for the root graph; a subgraph may lack the id. */
+/** `checkpoint_ns` is empty for the root graph. `checkpoint_id` may be missing for a subgraph. */
 export const Checkpoint = z
   .object({
     thread_id: z.string(),

@@ -155,11 +155,11 @@ export const namespaceList = z
   .openapi("NamespaceList");
 export type NamespaceList = z.output<typeof namespaceList>;
 
-/** `{namespaces}` is what the clients read. */
+/** The clients read the list from the field `namespaces`. */
 const Namespaces = z.object({ namespaces: z.array(z.array(z.string())) }).openapi("Namespaces");
 
 export const storeRoutes = routeGroup("Store", {
-  /** 422: also if the embedding function of the project fails. */
+  /** 422: invalid fields, or the embedding function of the project failed. */
   putItem: {
     method: "put",
     path: "/store/items",

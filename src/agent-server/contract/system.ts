@@ -39,7 +39,7 @@ export const systemRoutes = routeGroup("System", {
     responses: { 200: jsonResponse(ServerInfo, "Version and features.") },
   },
 
-  /** Counters and histograms are those of the process that responds, so each process is scraped. */
+  /** Counters and histograms cover only the process that responds, so each process must be scraped. */
   metrics: {
     method: "get",
     path: "/metrics",

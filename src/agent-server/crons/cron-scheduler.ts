@@ -18,7 +18,7 @@ import { nextTick } from "./schedule.ts";
 /** Maximum time between two sweeps. The process that changes a cron sweeps at its tick, so this matters only if that process dies. */
 const MAX_WAIT_MS = 5_000;
 
-/** Later ticks were missed: no process was running, or the database was unavailable. */
+/** A tick is missed if it is handled later than this: no process was running, or the database was unavailable. */
 const MAX_DELAY_MS = 60_000;
 
 /** Crons of one sweep, and how many are handled at the same time. */
@@ -27,7 +27,7 @@ const BATCH = { size: 500, concurrent: 20 };
 export interface CronSchedulerOptions {
   context: Pick<AgentContext, "database" | "engine" | "auth">;
   runs: Runs;
-  /** What to do about missed ticks: nothing, or one run for the last of them. */
+  /** What to do about the missed ticks of a cron: create no run, or one run for all of them. */
   missed: "skip" | "last";
   /** Rollout of a deployment's instance. Only instances of the active rollout create runs. */
   rollout: number | undefined;
@@ -104,7 +104,7 @@ export class CronScheduler implements BackgroundService {
         try {
           tick = nextTick(cron, now);
         } catch (reason) {
-          // For example, the time zone is unknown to this version of Node.js. It would stop each sweep.
+          // For example, the time zone is unknown to this version of Node.js. Unless the cron is disabled, the error ends every sweep.
           log.error({ ...fields, error: reason }, "cron disabled: its schedule or time zone is invalid");
           await disableDueCron(tx, dueOf(cron));
           return;
@@ -114,7 +114,7 @@ export class CronScheduler implements BackgroundService {
     }
   }
 
-  /** Undefined if another process has handled the tick, or if it was missed. */
+  /** Undefined if another process has handled the tick, or if it was missed and missed ticks are skipped. */
   async #fire(cron: DueCron): Promise<RunRow | undefined> {
     const { context, runs, missed } = this.#options;
     const { database, engine } = context;
@@ -140,7 +140,7 @@ export class CronScheduler implements BackgroundService {
   }
 }
 
-/** Asks the handlers for each run, because the permissions of the user may have changed since the cron was created. */
+/** Calls the authorization handlers for each run, because the permissions of the user may have changed since the cron was created. */
 async function authorizeTick(cron: DueCron, auth: AgentContext["auth"]) {
   const { tenant_id, user_id, cron_id, thread_id, assistant_id } = cron;
   const metadata = { ...JSON.parse(cron.metadata), cron_id } as JsonObject;

@@ -79,7 +79,7 @@ export class Crons {
     return toCron(await requireCron(this.#context.database.read, caller, cron_id));
   }
 
-  /** The next tick follows from the changed fields: enabling a cron or changing its schedule makes up for no earlier tick. */
+  /** The next tick follows from the changed fields: enabling a cron or changing its schedule does not make up for earlier ticks. */
   async patch(caller: Caller, cron_id: string, body: CronPatch): Promise<Cron> {
     const { schedule, timezone, end_time, enabled, metadata, on_run_completed, ...fields } = body;
     this.#context.webhooks.accept(fields.webhook);

@@ -5,13 +5,13 @@ export interface Schedule {
   schedule: string;
   /** IANA time zone; null for UTC. */
   timezone: string | null;
-  /** No tick is later, in milliseconds since the epoch. */
+  /** Latest time of a tick, in milliseconds since the epoch; null for no limit. */
   end_at: number | null;
 }
 
 /**
- * The first tick after `after_ms`, or null if there is none. When clocks are set forward, a tick that the day skips is shifted by an
- * hour; when they are set back, a daily tick in the repeated hour occurs once.
+ * The first tick after `after_ms`, or null if there is none. When clocks are set forward, a tick at a single fixed time occurs at the end
+ * of the skipped hour; other ticks in that hour are omitted. When they are set back, a daily tick in the repeated hour occurs once.
  */
 export function nextTick({ schedule, timezone, end_at }: Schedule, after_ms: number): number | null {
   const cron = new Cron(schedule.trim(), { timezone: timezone ?? "UTC", mode: "5-part" });

@@ -34,7 +34,7 @@ export interface EngineSettings extends TracingSettings {
   run_timeout_ms: number;
   event_retention_ms: number;
   poll_ms: number;
-  /** Other processes use the same SQLite file, which has no notifications between processes. */
+  /** Whether other processes use the same SQLite file. SQLite has no notifications between processes. */
   share_data: boolean;
   store: StoreSettings;
   /** Rollout of a deployment's instance. Only instances of the active rollout execute runs. */

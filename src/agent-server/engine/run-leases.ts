@@ -96,7 +96,7 @@ const INTERVAL_MS = 500;
 /** Lost runs per transaction. */
 const BATCH = 100;
 
-/** Returns runs that lost their worker to the queue; ends them if a cancel is pending or the attempts are used up. */
+/** Returns a run to the queue if its worker is lost. Ends it instead if a cancel is pending or no attempts remain. */
 export class Rescue {
   readonly #options: RescueOptions;
 

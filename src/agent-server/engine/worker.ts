@@ -127,7 +127,7 @@ export class Worker implements BackgroundService, PoolListener {
     const runs = await database
       .write(async (tx) => {
         const claimed = await this.#claimFairly(tx, limit);
-        // The first event of a run shares the commit of its first claim. Later claims must read the last number first.
+        // The first event of a run shares the commit of its first claim. Later claims must read the last event number first.
         for (const run of claimed) if (run.epoch === 1) await insertEvents(tx, run, [metadataEvent(run, 1)]);
         return claimed;
       })

@@ -21,7 +21,7 @@ export interface AppHostOptions {
   log: Log;
 }
 
-/** While requests are open, the host is checked at this interval: a route may wait as long as it likes, but not block its thread. */
+/** While requests are open, the host is checked at this interval: a route may wait without limit, but must not block its thread. */
 const CHECK_INTERVAL_MS = 5_000;
 
 interface OpenRequest {
@@ -104,7 +104,7 @@ export class AppHost {
     const message = { op: "fetch" as const, id, method, path: url.pathname + url.search, headers: [...headers] };
     const target = { origin: url.origin, has_body: request.body !== null };
     const send = (sent: FetchRequest) =>
-      // A response, or its next chunk, may take any time.
+      // A response, or its next chunk, may take any amount of time.
       host.query({ kind: "app", ...target, request: sent }, Number.POSITIVE_INFINITY).catch((error) => {
         if (isHostLost(error)) responses.cancelAll();
         throw error;

@@ -17,7 +17,7 @@ export interface AuthRefusal {
   refused: { status: number; message: string; headers: Record<string, string> };
 }
 
-/** A value with the changes of the handler, and its filter. */
+/** The value after the handler's changes, and the handler's filter. */
 export interface AuthDecision {
   value: string;
   filter: MetadataFilter | undefined;

@@ -36,5 +36,5 @@ export type AppQuery =
   /** `origin`: of the URL of a new request. `has_body`: the app requests the body in chunks. */
   | { kind: "app"; origin?: string; has_body?: boolean; request: FetchRequest };
 
-/** The routes and middleware of a Hono app, in its syntax, with method ALL for every method; null for another app. */
+/** The routes and middleware of a Hono app, in its syntax, with method ALL for every method; null if the app is not a Hono app. */
 export type AppRoutes = readonly { method: string; path: string; is_middleware: boolean }[] | null;

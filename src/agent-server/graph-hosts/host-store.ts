@@ -42,7 +42,7 @@ export interface StoreItem {
 export interface EmbedQuery {
   kind: "embed";
   texts: string[];
-  /** Whether the texts are those of searches, and not of items. */
+  /** True if the texts are search queries, false if they are item texts. */
   is_query: boolean;
   dims: number;
 }

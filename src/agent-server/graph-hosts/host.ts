@@ -50,7 +50,7 @@ export interface RunKwargs {
   interrupt_before?: "*" | string[] | null;
   interrupt_after?: "*" | string[] | null;
   durability?: "sync" | "async" | "exit" | null;
-  /** The user is one of the project's authentication handler, so its permissions are not scopes of a key. */
+  /** The user comes from the project's authentication handler, so the user's permissions are not scopes of an API key. */
   is_custom_user?: true;
   strict_resume?: boolean;
   [other: string]: unknown;
@@ -128,7 +128,7 @@ export interface ValueData {
 }
 export interface WriteData {
   task_id: string;
-  /** Orders the tasks of a step; empty if LangGraph sets none. */
+  /** Orders the tasks of a step; empty if LangGraph sets no path. */
   task_path: string;
   idx: number;
   channel: string;
@@ -228,7 +228,7 @@ export interface StateUpdate {
   as_node?: string | null;
 }
 
-/** As many states, newest first, as fit in a message. */
+/** A page of states, newest first. PAGE_CHARS in inside/queries.ts limits its size. */
 export interface HistoryPage {
   /** JSON texts separated by commas. Bytes pass through the service without a copy. */
   states: Uint8Array<ArrayBuffer>;

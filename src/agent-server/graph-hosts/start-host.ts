@@ -36,7 +36,7 @@ export const startInThread =
     });
     return {
       send(message) {
-        // One message carries all messages that a commit causes.
+        // Sends all messages that a commit causes with one postMessage() call.
         if (batch.push(message) === 1) queueMicrotask(() => worker.postMessage(batch.splice(0)));
       },
       async terminate() {

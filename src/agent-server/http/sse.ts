@@ -74,7 +74,7 @@ const oneLine = (text: string) => text.replaceAll(/[\r\n]/g, " ");
 export class SseFormatter {
   readonly #texts = new WeakMap<StreamedEvent, string>();
 
-  /** Readers share the texts of single events, which a reader that keeps up receives. */
+  /** A reader that keeps up receives single events. Readers share the text of a single event. */
   textOf(events: readonly StreamedEvent[]): string {
     return events.length === 1
       ? this.#format(events[0] as StreamedEvent)

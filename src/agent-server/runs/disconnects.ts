@@ -20,7 +20,7 @@ export class Disconnects {
     this.#options = options;
   }
 
-  /** Prevents the pending cancel of the run. */
+  /** Drops the pending cancel of the run. */
   onConnect(run_id: string): void {
     clearTimeout(this.#timers.get(run_id));
     this.#timers.delete(run_id);

@@ -21,13 +21,13 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-/** Counted runs of each kind: 50,000 take 70 ms on SQLite. */
+/** Maximum number of runs to count, separately for active and ended runs: 50,000 take 70 ms on SQLite. */
 const MAX_COUNTED = 50_000;
 
 /** Ended runs that a page scans: 20,000 take 60 ms on SQLite, whose reads block the process. */
 const MAX_SCANNED = 20_000;
 
-/** In UTF-16 units. */
+/** In UTF-16 code units. */
 const MAX_MESSAGE_LENGTH = 1000;
 
 export class RunOverview {

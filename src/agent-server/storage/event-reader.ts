@@ -13,13 +13,13 @@ export interface StoredEvent {
 export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "copies"] as const;
 export type EventRow = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
 
-/** Text of a batch, in UTF-16 units. A slow reader needs two or three times as much memory. */
+/** Maximum length of the text of a batch, in UTF-16 code units. A slow reader needs two or three times as much memory. */
 const BATCH_LENGTH = 100_000;
 /** Rows of the first page, and of the largest one. */
 const FIRST_PAGE = 100;
 const MAX_PAGE = 1_000;
 
-/** Minimum length of deltas and their bases, in UTF-16 units. */
+/** Minimum length of deltas and their bases, in UTF-16 code units. */
 export const LONG = 1_000;
 
 /** Collects events up to {@link BATCH_LENGTH}, at least one. */

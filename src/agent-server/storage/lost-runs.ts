@@ -50,7 +50,7 @@ export const lockLostRuns = async (tx: Tx, lost: Lost): Promise<RunRow[]> => {
   return runs.filter(({ thread_id }) => locked.has(thread_id));
 };
 
-/** Returns to the queue the runs that {@link lockLostRuns} has locked; the attempt counts. */
+/** Requeues the runs that {@link lockLostRuns} has locked, and counts their attempts. */
 export const returnLostRuns = (tx: Tx, run_ids: string[]): Promise<number> =>
   tx.run(returnToQueue(tx, { spent: 1, crashed: 0, delay_ms: 0 }).where("run_id", "in", run_ids));
 

@@ -25,7 +25,7 @@ const COLUMNS = [
   "ended_at",
 ] as const;
 
-/** A run without its input and output, which may be large; a failed run with its output, which is the error. */
+/** A run without its input and output, which may be large. `failure` is the output of a failed run: its error. */
 export type RunOverviewRow = Pick<RunRow, (typeof COLUMNS)[number]> & { failure: string | null };
 
 export interface RunOverviewFilter extends Omit<RunOverviewQuery, "cursor"> {
@@ -39,7 +39,7 @@ export interface RunOverviewFilter extends Omit<RunOverviewQuery, "cursor"> {
 
 export type RunPosition = Pick<RunRow, "created_at" | "seq">;
 
-/** The position `skip` runs before the page. Of the filter, only the times and the page apply. */
+/** The position of the run `skip` runs after the first of the page. Ignores the filters on status, assistant, thread and run ID. */
 export const findPositionBefore = (tx: Tx, filter: RunOverviewFilter, skip: number): Promise<RunPosition | undefined> =>
   tx.first(newestFirst(tx, filter).select(["created_at", "seq"]).limit(1).offset(skip));
 

@@ -74,7 +74,7 @@ export const findRun = (tx: Tx, key: RunKey & Partial<ThreadRunKey>): Promise<Ru
 export const lockRun = (tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> =>
   tx.first(tx.dialect.forUpdate(runQuery(tx, key)));
 
-/** Locks a run and its thread until the transaction ends, in the order of all transactions: thread, then run. */
+/** Locks a run and its thread until the transaction ends, in the lock order of all transactions: thread, then run. */
 export async function lockThreadAndRun(tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> {
   await lockThread(tx, key.tenant_id, key.thread_id);
   return lockRun(tx, key);

@@ -235,7 +235,7 @@ export interface WebhookDeliveryRow {
   url: string;
   /** The origin of the URL. */
   origin: string;
-  /** The body without the time of the request, as JSON; null once it is delivered. */
+  /** The body without `webhook_sent_at`, as JSON; null once it is delivered. */
   payload: string | null;
   status: "pending" | "delivered" | "failed";
   attempts: number;
@@ -243,7 +243,7 @@ export interface WebhookDeliveryRow {
   next_at: number | null;
   response_status: number | null;
   error: string | null;
-  /** Start of the retries. */
+  /** Time at which the delivery was last queued. The limit on the duration of retries counts from it. */
   queued_at: number;
   created_at: number;
   updated_at: number;
@@ -271,6 +271,6 @@ interface StoreVectorTable extends Omit<StoreVectorRow, "vector_no"> {
 /** The embedding of one text of an item. */
 export interface StoreVectorRow extends Pick<StoreItemRow, "tenant_id" | "namespace" | "key"> {
   vector_no: number;
-  /** 32-bit floating point numbers, little-endian, of length 1 as a vector. */
+  /** A normalized vector of 32-bit floating-point numbers, little-endian. */
   vector: Uint8Array;
 }

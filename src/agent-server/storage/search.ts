@@ -29,7 +29,7 @@ export const accessible =
   <Q>(query: Q): Q =>
     filter ? ((query as AnyQuery).where(conditionOf(filter, "metadata")) as Q) : query;
 
-/** Selects the rows whose thread, named by a column, a caller can access. */
+/** Selects the rows whose thread, identified by a column, the caller can access. */
 export const onAccessibleThread =
   (filter: MetadataFilter | undefined, column: string) =>
   <Q>(query: Q): Q => {

@@ -11,12 +11,12 @@ import { requestTraceDeletions } from "./trace-deletions.ts";
 export type ThreadTtl = Pick<ThreadRow, "ttl_strategy" | "ttl_ms">;
 export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" | "hidden"> & Partial<ThreadTtl>;
 
-/** Whether the time to live of a thread is over. Such a thread reads as missing before the sweeper deletes it. */
+/** Whether a thread is due for deletion: its time to live is over and it is not busy. Reads do not return it, even before its deletion. */
 const isExpired = sql<boolean>`(threads.ttl_strategy = 'delete' and threads.status <> 'busy'
   and threads.updated_at + threads.ttl_ms <= now_ms())`;
 const isReadable = sql<boolean>`(threads.ttl_ms is null or not ${isExpired})`;
 
-/** Stores a new, idle thread. Undefined if the id is taken; that of an expired thread is free. */
+/** Stores a new, idle thread. Undefined if the id is taken; the id of an expired thread is free. */
 export async function insertThread(tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> {
   const row = { ttl_strategy: null, ttl_ms: null, ...thread };
   const inserted = await tx.first(insertQuery(tx, row));
@@ -115,7 +115,7 @@ const lockQuery = prepared<ThreadKey, ThreadRow & { is_readable: boolean }>((k, 
   ),
 );
 
-/** Whether a thread exists whose time to live is over. */
+/** Whether a thread exists and has expired. */
 export const isThreadExpired = async (tx: Tx, thread_id: string): Promise<boolean> =>
   (await tx.first(expiredQuery(tx, { thread_id }))) !== undefined;
 
@@ -123,7 +123,7 @@ const expiredQuery = prepared<{ thread_id: string }, unknown>((k, p) =>
   k.selectFrom("threads").select("thread_id").where("thread_id", "=", p("thread_id")).where(isExpired),
 );
 
-/** Threads whose time to live is over and that were not pruned since, the longest expired first. Without threads with active runs. */
+/** Threads whose time to live is over and that were not pruned since, the longest expired first. Excludes threads with active runs. */
 export const listExpiredThreads = (
   tx: Tx,
   limit: number,

@@ -70,7 +70,7 @@ export const claimWebhookDeliveries = (
 
 type Claim = Pick<WebhookDeliveryRow, "run_id" | "attempts">;
 
-/** What an attempt has shown: the status of the response, or why there was none. */
+/** The result of an attempt: the status of the response, if any, and the error of a failed attempt. */
 export type AttemptResult = Pick<WebhookDeliveryRow, "response_status" | "error">;
 
 /** A delivery that was claimed again since belongs to another process. */

@@ -17,7 +17,7 @@ export type ScoredRow = StoreItemRow & { score?: number };
 
 /** Each text is one vector. */
 const MAX_TEXTS = 1_000;
-/** Vectors that are checked first: some are of other items than the filter selects, or of the same item. */
+/** Extra vectors in the first check: the items of some do not match the filter, and others belong to the same item. */
 const FIRST_CHECK = 100;
 
 /** Embeds the texts of items, and finds the items whose texts are most similar to a query. */

@@ -37,7 +37,7 @@ const operations = {
     const index = indexes.get(tenant_id) ?? newIndex(dims);
     indexes.set(tenant_id, index);
     for (const [n, vector] of vectors.entries()) {
-      // Another model wrote this vector, before `dims` was changed.
+      // The vector was computed by another model, before `dims` was changed.
       if (vector.byteLength !== dims * 4) continue;
       const namespace = namespaces[n] as string;
       if (!index.namespaces.has(namespace)) index.namespaces.set(namespace, index.namespaces.size);
@@ -83,7 +83,7 @@ const operations = {
 };
 export type VectorOperations = typeof operations;
 
-/** Four sums, because each addition waits for the previous one. 1 ns per dimension. */
+/** Four sums, because additions to a single sum wait for each other. Takes 1 ns per dimension. */
 function dotProduct(vectors: Float32Array, start: number, query: Float32Array): number {
   const { length } = query;
   let a = 0;

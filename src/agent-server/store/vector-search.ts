@@ -3,11 +3,11 @@ import { WorkerRpc } from "../../platform/lib/worker-rpc.ts";
 import { lastVectorNo, listVectors } from "../storage/store/vectors.ts";
 import type { Nearest, VectorOperations } from "./vector-search-thread.ts";
 
-/** Vectors per query of the database: a page of 384 dimensions has 3 MB. */
+/** Vectors per database query: a page of vectors with 384 dimensions takes 3 MB. */
 const PAGE = 2_000;
-/** The vectors of the workspaces that were searched last stay in memory, up to this many bytes. */
+/** The vectors of the most recently searched workspaces stay in memory, up to this many bytes. */
 const MAX_BYTES = 2 ** 30;
-/** Deleted vectors stay in memory until the workspace has this many times the vectors of its first load. */
+/** Deleted vectors stay in memory until the loaded vectors of the workspace exceed this multiple of its first load. */
 const MAX_GROWTH = 2;
 const MIN_RELOAD = 10_000;
 

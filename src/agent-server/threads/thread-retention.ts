@@ -21,7 +21,7 @@ export class ThreadRetention {
     this.#context = context;
   }
 
-  /** Returns the number of threads that were deleted, or whose checkpoints were. Threads that do not exist are skipped. */
+  /** Returns the number of threads that were deleted or lost checkpoints. Skips threads that do not exist. */
   async prune(caller: Caller, { thread_ids, strategy }: ThreadPrune): Promise<number> {
     const filter = filterOf(caller, "threads");
     let count = 0;
@@ -66,7 +66,7 @@ export class ThreadRetention {
       await this.#change({ tenant_id, thread_id }, ttl_strategy as Strategy, (row) => row.updated_at === updated_at);
   }
 
-  /** Whether the thread was changed: it exists, is accepted, and is not busy if it is kept. */
+  /** Deletes an accepted thread, or the old checkpoints of one that is not busy. Returns whether it deleted anything. */
   async #change(
     { tenant_id, thread_id, filter }: { tenant_id: string; thread_id: string; filter?: MetadataFilter | undefined },
     strategy: Strategy,

@@ -173,7 +173,7 @@ export class ThreadStates {
     });
   }
 
-  /** The thread's last graph, with its assistant's configuration for graphs that are built from one. */
+  /** The thread's last graph, with its assistant's configuration for graph factories. */
   async #graphOf({ metadata, tenant_id }: ThreadRow): Promise<GraphInUse | undefined> {
     const { graph_id, assistant_id } = JSON.parse(metadata) as { graph_id?: unknown; assistant_id?: unknown };
     if (typeof graph_id !== "string") return undefined;

@@ -70,7 +70,7 @@ export class WebhookPolicy {
     return undefined;
   }
 
-  /** A caller could reach routes that trust requests from this machine. */
+  /** Paths can be forbidden, because a caller could use them to reach routes that trust requests from this machine. */
   #pathRefusal(): string | undefined {
     if (!this.#has_app) return "A path refers to a route, but the project has no http.app: use an absolute URL.";
     if (this.#settings.disable_loopback)

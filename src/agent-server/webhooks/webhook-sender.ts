@@ -14,11 +14,11 @@ import {
 } from "../storage/webhooks.ts";
 import { isPath, type WebhookPolicy } from "./webhook-policy.ts";
 
-/** Maximum time between two claims. A notification precedes most of them. */
+/** Maximum time between two claims. A notification usually triggers the next claim earlier. */
 const MAX_WAIT_MS = 5_000;
 const MAX_STOP_MS = 2_000;
 
-/** Requests at the same time. A receiver that does not respond must leave some for others. */
+/** Maximum concurrent requests. The limit per origin prevents a receiver that does not respond from using all of them. */
 const MAX_REQUESTS = 20;
 const MAX_REQUESTS_OF_ORIGIN = 8;
 
@@ -49,7 +49,7 @@ export interface WebhookSenderOptions {
 
 /**
  * Sends the webhooks of ended runs. Any number of processes may do this: a claim gives a delivery to one of them for the duration of a
- * request, so a delivery is sent at least once, and again only if its process dies before it has stored the result.
+ * request. Each delivery is sent at least once: if its process dies before it stores the result, another process sends it again.
  */
 export class WebhookSender implements BackgroundService {
   readonly #options: WebhookSenderOptions;
@@ -64,7 +64,7 @@ export class WebhookSender implements BackgroundService {
 
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
-    // The status is the whole answer: a receiver with a large or slow body has received the webhook.
+    // Only the status counts: a receiver that responds with a large or slow body has received the webhook.
     this.#fetch = createSafeFetch(options.policy.rules, { timeout_ms: options.timeout_ms, max_bytes: "ignore_body" });
     this.#removeListener = options.database.hints.listen("webhooks", this.#changed.notify);
   }
@@ -179,7 +179,7 @@ const statusError = (status: number): string =>
     ? `The receiver responded with a redirect (${status}). Redirects are not followed: use the final URL.`
     : `The receiver responded with status ${status}.`;
 
-/** A signature of Standard Webhooks. SubtleCrypto computes it outside of the serving thread: a payload may have megabytes. */
+/** A signature of Standard Webhooks. SubtleCrypto computes it outside of the serving thread, because a payload can be several megabytes. */
 async function sign(key: Uint8Array<ArrayBuffer>, prefix: string, body: Uint8Array): Promise<string> {
   const hmac = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const signature = await crypto.subtle.sign("HMAC", hmac, Buffer.concat([Buffer.from(prefix), body]));

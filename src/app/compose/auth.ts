@@ -5,7 +5,7 @@ import { startInThread } from "../../agent-server/graph-hosts/start-host.ts";
 import type { Config } from "../../config/config.ts";
 import type { Log } from "../../platform/lib/log.ts";
 
-/** Handlers allocate little; keys and user directories fit. */
+/** Heap limit of the handlers' thread: enough for keys and user directories, because handlers allocate little. */
 const MEMORY_MB = 256;
 
 /** Undefined without `auth.path`. The handlers always run in a thread of their own, because every request waits for them. */

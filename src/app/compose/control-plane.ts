@@ -30,7 +30,7 @@ export interface ControlPlane {
   stop(): Promise<void>;
 }
 
-/** With `--only agents` the caller starts none of the services: the instance of a deployment has no deployments. */
+/** With `--only agents` the caller starts none of the services: an instance of a deployment has no deployments of its own. */
 export async function openControlPlane(
   config: Config,
   context: Omit<ControlContext, "settings">,
@@ -80,7 +80,7 @@ export async function openControlPlane(
   };
 }
 
-/** With tracing off, only the traces of deleted runs are deleted. Instances may have started with other settings. */
+/** With tracing off, stores no traces and executes only deletions: instances may have started with other settings. */
 const onlyDeleted = (traces: CollectedTraces): CollectedTraces => ({
   store: async () => undefined,
   end: async () => undefined,

@@ -13,7 +13,7 @@ import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 import { fileOf } from "./open-data.ts";
 
-/** With a heap limit of 2 GB, V8 collects the host that reads states less often: a history of 22 states of 10 MB needs 230 MB more. */
+/** With a heap limit of 2 GB, V8 collects garbage less often: a history of 22 states of 10 MB needs 230 MB more. */
 const READER_MEMORY_MB = 512;
 
 export function createEngine(

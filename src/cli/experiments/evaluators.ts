@@ -54,7 +54,7 @@ export async function evaluate(evaluators: Evaluators, input: EvaluatorInput): P
   return scores;
 }
 
-/** A number or boolean becomes a score, a string a label, an object is the score itself, an array contains several. */
+/** A number or boolean becomes a score, a string becomes a label, an object is used as it is, and an array contains several of these. */
 function toScores(key: string, result: unknown): JsonObject[] {
   if (result === undefined || result === null) return [];
   if (Array.isArray(result)) return result.flatMap((element) => toScores(key, element));

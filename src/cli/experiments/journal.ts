@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync,
 import { idOfName } from "../../platform/lib/ids.ts";
 import type { ExperimentRef, ExperimentRow } from "./store-traces.ts";
 
-/** For the rows of a journal of an earlier version, which have no ids. */
+/** Namespace of the run IDs for rows in a journal of an earlier version, which have none. */
 const NAMESPACE = "8d9c4c0e-52a5-5d39-8e8a-6f6d1b1c9a12";
 
 interface ExperimentEntry {

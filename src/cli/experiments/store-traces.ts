@@ -30,7 +30,7 @@ export interface ExperimentRow {
   evaluation_scores: JsonObject[];
 }
 
-/** Ids are derived from the ids of the runs, so that a repeated upload stores nothing twice. It must never change. */
+/** Namespace of IDs derived from run IDs, so that a repeated upload stores nothing twice. It must never change. */
 const NAMESPACE = "2f6b51f0-38a6-5c1e-9c0e-0d1f7e2b4a66";
 
 /** The limits of a request that the service announces to the official clients. */

@@ -24,7 +24,7 @@ export async function rotateEncryption({ retire = false, ...flags }: RotateFlags
     let unlock: (() => void) | undefined;
     try {
       if (source.kind === "file" && new KeyFile(source.path).isReplaceable()) unlock = lockFile(source.path);
-      // First, so that a lost key that encrypts nothing does not prevent the key ring from opening.
+      // Runs first, because the key ring does not open if a key is missing, even one that encrypts nothing.
       if (retire) await retireUnused(database);
       const ring = await openKeyRing(database, source, log);
       if (source.kind === "file") await addKey(database, ring, new KeyFile(source.path));

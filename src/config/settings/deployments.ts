@@ -2,7 +2,7 @@ import { ConfigError } from "../../platform/errors.ts";
 import { hostName } from "./server.ts";
 import { duration, enabled, integer, list, oneOf, setting, text } from "./setting.ts";
 
-/** User ids that systemd reserves for dynamic users and for user namespaces of containers. */
+/** User IDs that systemd reserves for dynamic users and for user namespaces of containers. */
 const USER_IDS = "61184-65519";
 
 /** A Docker reference needs a registry with a dot or a port; a first part without either belongs to docker.io. */
@@ -118,7 +118,9 @@ function readDockerSocket(value: string, name: string): string {
 
 function readNetwork(value: string, name: string): string {
   if (/^[A-Za-z0-9][\w.-]*$/.test(value) && value !== "none") return value;
-  throw new ConfigError(`${name} must be the name of a Docker network, such as bridge or host, but is "${value}".`);
+  throw new ConfigError(
+    `${name} must be the name of a Docker network other than none, such as bridge or host, but is "${value}".`,
+  );
 }
 
 function readRegistries(value: string, name: string): readonly string[] {

@@ -107,11 +107,11 @@ export function durationText(ms: number): string {
   return `${ms / size}${unit}`;
 }
 
-/** Milliseconds from a number of seconds, as settings named by the LangGraph server have it. */
+/** Milliseconds from a number of seconds, the unit of settings whose names come from the LangGraph server. */
 export const seconds: Read<number> = (value, name) => {
   const number = Number(value);
   if (Number.isFinite(number) && number >= 0 && number < 2_000_000) return Math.round(number * 1000);
-  throw new ConfigError(`${name} must be a number of seconds, but is "${value}".`);
+  throw new ConfigError(`${name} must be a number of seconds, at least 0 and less than 2000000, but is "${value}".`);
 };
 
 const BYTES_BY_UNIT: Record<string, number> = {

@@ -54,7 +54,7 @@ export function unknownVariables(env: Env): string[] {
 }
 
 /** Read by commands that call a running service. */
-const CLIENT_VARIABLES = ["THREADMILL_API_KEY", "THREADMILL_URL"];
+const CLIENT_VARIABLES = ["THREADMILL_API_KEY"];
 
 /** The key of a flag in {@link Flags}: `databaseUrl` for `--database-url <url>`. */
 const flagKey = (flag: string): string =>
@@ -64,7 +64,7 @@ function findText({ env: names = [], flag }: Setting<unknown>, flags: Flags, env
   const option = flag?.split(" ")[0];
   const name = option && names[0] ? `${option} (or ${names[0]})` : (option ?? names[0] ?? "");
   const given = flag === undefined ? undefined : flags[flagKey(flag)];
-  // An empty name hides the names after it: an instance on SQLite has an empty --database-url, and its graphs may have a DATABASE_URL.
+  // An empty value takes precedence over later names: an instance on SQLite has an empty --database-url; its graphs may set DATABASE_URL.
   if (given !== undefined) {
     const text = typeof given === "boolean" ? String(Number(given)) : String(given);
     return { text: text || undefined, name, variable: option ?? name };

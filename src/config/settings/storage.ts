@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { ConfigError } from "../../platform/errors.ts";
 import { enabled, list, setting } from "./setting.ts";
 
-/** The database and the encryption keys: all that commands on the database need. */
+/** The database and the encryption keys. Commands that access only the database, such as `migrate`, also read these settings. */
 export const storageSettings = {
   database_url: setting(
     ["--database-url <url>", "THREADMILL_DATABASE_URL", "DATABASE_URL", "POSTGRES_URI"],

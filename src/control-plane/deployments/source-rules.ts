@@ -75,7 +75,7 @@ export function revisionConfigOf(
   };
 }
 
-/** A URL with a scheme of git, or `user@host:path`. Excludes values that git would interpret as an option or a remote helper. */
+/** A URL with a scheme that git supports, or `user@host:path`. Excludes values that git would interpret as an option or a remote helper. */
 const GIT_URL = /^((https?|ssh|git|file):\/\/[^\s]+|[\w.-]+@[\w.-]+:[^\s:]\S*)$/i;
 const IMAGE = /^[A-Za-z0-9][\w.\-/:@]*$/;
 const GIT_REF = /^(?!-)(?!.*\.\.)[^\s~^:?*[\\]+$/;

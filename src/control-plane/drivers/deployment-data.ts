@@ -3,7 +3,7 @@ import type { Database } from "../../platform/database/database.ts";
 import { dropDeploymentSchema, ensureDeploymentSchema, MissingPrivilegeError } from "../storage/deployment-schema.ts";
 import { DeployError, type InstanceSpec } from "./driver.ts";
 
-/** Provides the database of each deployment. All drivers use the same database for a deployment. */
+/** Provides the database of each deployment. All drivers use the same Postgres schema for a deployment. */
 export interface DeploymentDatabases {
   /**
    * Creates the schema and role of a deployment. Returns the database URL, or undefined for the embedded database in the data folder.
@@ -35,7 +35,7 @@ export const deploymentDatabases = (database: Database, database_url: string | u
 /** Parent of the deployments' data folders, within the folder of the control plane. */
 export const dataRoot = (control_dir: string): string => join(control_dir, "data");
 
-/** All revisions and drivers use the same data folder for a deployment. */
+/** All revisions of a deployment use the same folder. If the service is root, each driver has its own parent folder. */
 export const dataFolder = ({ data }: { data: string }, deployment_id: string): string => join(data, deployment_id);
 
 export const schemaOf = (deployment_id: string): string => `deployment_${deployment_id.replaceAll("-", "")}`;

@@ -1,7 +1,7 @@
 import type { LogLevel } from "../contract/logs.ts";
 
 /**
- * Runs deployments. A driver does not depend on its own state: every call can be repeated after a crash, and instances are found by
+ * Runs deployments. A driver does not depend on state in memory: every call can be repeated after a crash, and instances are found by
  * ID.
  */
 export interface DeployDriver {

@@ -32,7 +32,7 @@ export class DeploymentController {
   readonly #logs: LogWriter;
   readonly #jobs: JobRunner;
   readonly #closing = new AbortController();
-  /** The collections of traces, by instance and handle. */
+  /** Abort controllers of the running trace collections, keyed by instance and handle. */
   readonly #collections = new Map<string, AbortController>();
   #step_failures = 0;
 
@@ -127,7 +127,7 @@ export class DeploymentController {
     else await this.#apply(step, state);
   }
 
-  /** An instance is part of a collection until its row is removed, because its last runs may end while it stops. */
+  /** Collects the traces of an instance until its row is removed, because runs may still end while the instance stops. */
   #collectTraces(instances: readonly InstanceRow[]): void {
     const { collectTraces, seal } = this.#context;
     const wanted = new Map(instances.map((instance) => [`${instance.instance_id} ${instance.handle}`, instance]));

@@ -130,7 +130,7 @@ const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
 
 const SSH_KEY = "GIT_SSH_KEY";
 
-/** Removes the ssh key unless the source is a git repository. */
+/** Removes the ssh key if the source is a git repository, because only the fetch needs the key. */
 function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string> {
   const { [SSH_KEY]: ssh_key, ...others } = secretsOf(revision, seal);
   return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };

@@ -57,7 +57,7 @@ function activeStep(
     return (instance.restart_at ?? 0) > state.now ? undefined : start("ensure");
   }
   if (instance.state === "starting") {
-    // During a rollout, the deadline ends the revision. A serving instance that does not become ready again is restarted.
+    // During a rollout, the revision fails at its deadline. A serving instance that does not become ready again is restarted.
     const isLate =
       roleOf(instance, state) === "serving" && Math.max(instance.updated_at, held_since) + deadline_ms <= state.now;
     if (!isLate) return start("readiness");

@@ -18,7 +18,7 @@ export const runJob: RunJob<Job> = (job, context, signal) => {
   return run(job as never, context, signal);
 };
 
-/** Builds a revision when a slot is free. A build whose process died starts over; drivers cache builds by content. */
+/** Builds a revision when a slot is free. If the service dies during a build, the build starts over; drivers cache builds by content. */
 async function build({ revision }: JobOf<"build">, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   await context.buildSlots.use(signal, async () => {
     if (!(await beginBuild(revision, context))) return;
@@ -163,7 +163,7 @@ async function stop(
   });
 }
 
-/** If a process died during a start, the row has no handle, but the driver may list an instance. */
+/** If the service died while it started the instance, the row has no handle, but the driver may list the instance. */
 async function stopByDriver(instance: InstanceRow, context: DeploymentContext, grace_ms: number): Promise<void> {
   const { driver: kind, instance_id } = instance;
   const driver = requireDriver(kind, context);

@@ -10,7 +10,7 @@ import { type Facts, keyOf, type ReconcileStep, type StepSettings } from "./step
 const MAX_FAILURES = 4;
 /** A revision fails when one instance has ended this many times before it was ready. */
 const MAX_EARLY_ENDS = 3;
-/** A rollout ends after this many deadlines, even if the instances still write log lines. */
+/** A rollout fails after this many times `deadline_ms`, even if the instances still write log lines. */
 const MAX_DEADLINES = 4;
 
 /** Decides the next step from the rows of a deployment and the facts of the controller. Has no side effects. */
@@ -31,7 +31,7 @@ export function nextStep(state: DeploymentState, facts: Facts, settings: StepSet
 /** Aborts the build first and then sets the status; the transition drains the instances. */
 function interruptStep({ revisions }: DeploymentState, { jobs, uncommitted_switch }: Facts): ReconcileStep | undefined {
   const revision = revisions.find(
-    // A switch of the traffic cannot be undone.
+    // A traffic switch cannot be undone.
     (each) => each.interrupt_asked === 1 && isInProgress(each.status) && rolloutId(each) !== uncommitted_switch,
   );
   if (!revision) return undefined;
@@ -169,7 +169,7 @@ function pruneStep(
     : { do: "start job", job };
 }
 
-/** Waits until time alone may require a step. The end of a job and a change of the deployment wake the controller earlier. */
+/** Waits for the next time at which a step may be due. The end of a job and a change of the deployment wake the controller earlier. */
 function waitStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep {
   const in_progress = state.revisions.filter(({ status }) => isInProgress(status));
   if (!isBusy(facts) && state.instances.length === 0 && in_progress.length === 0) return { do: "release" };

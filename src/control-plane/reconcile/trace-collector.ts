@@ -24,7 +24,7 @@ export interface TracedInstance {
   api_key: string;
 }
 
-/** Stores the traces of an instance until the signal is aborted. It never rejects. */
+/** Stores the traces of an instance until the signal is aborted. The promise never rejects. */
 export type CollectTraces = (instance: TracedInstance, signal: AbortSignal) => Promise<void>;
 
 interface CollectorOptions {
@@ -39,11 +39,11 @@ const MAX_BODY_BYTES = 64 * 2 ** 20;
 const REQUEST_MS = 60_000;
 const BODY_MS = 10_000;
 const RETRY_MS = 1_000;
-/** Images of other servers do not have the route. */
+/** Retry interval for images without Threadmill, which do not have the route. */
 const NO_ROUTE_MS = 60_000;
 /** An entry that cannot be stored must not delay the following entries forever. */
 const MAX_ATTEMPTS = 5;
-/** Entries in memory, of all instances. */
+/** Maximum number of entries in memory, across all instances. */
 const MAX_ENTRIES = 4;
 
 /**
@@ -54,7 +54,7 @@ export function traceCollector(options: CollectorOptions): CollectTraces {
   const slots = new Semaphore(MAX_ENTRIES);
   return async (instance, signal) => {
     const { deployment_id, instance_id } = instance;
-    // An instance that stops accepts no connections, but requests on this one.
+    // A stopping instance accepts no new connections, but still accepts requests on this one.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     let acknowledgement = "";
     let failures = 0;
@@ -105,7 +105,7 @@ function fetchEntry(
     sent.on("response", (response) => {
       const { statusCode = 0 } = response;
       if (statusCode === 200) return resolve(response);
-      // The connection is free when the response was read.
+      // The connection can be reused only after the response has been read.
       response.resume().on("error", reject);
       if (statusCode === 204) response.on("end", () => resolve(undefined));
       else if (statusCode < 500) reject(new NoRouteError());
@@ -132,7 +132,7 @@ async function readBody(response: IncomingMessage): Promise<Uint8Array> {
   throw new Error(isComplete ? "The traces exceed 64 MiB." : `The traces did not arrive within ${BODY_MS / 1000} s.`);
 }
 
-/** @throws if storing may succeed later */
+/** @throws if a retry may succeed */
 async function storeEntry(
   kind: string,
   body: Uint8Array,

@@ -27,7 +27,7 @@ export class DeploymentRouter implements Router, BackgroundService {
   readonly #inFlight = new InFlightCounts();
   readonly #agent = createAgent();
   readonly #tunnels = new Set<UpgradeCall>();
-  /** Number of requests whose response is not complete, including requests that wait for an instance. */
+  /** Requests whose response is not complete, including requests that wait for an instance. */
   readonly #calls = new Set<Promise<void>>();
   /** On Postgres other processes may route requests, too. */
   readonly #isSingleProcess: boolean;
@@ -155,7 +155,7 @@ class InFlightCounts {
   }
 
   /**
-   * Chooses the target with the fewest requests in flight, in turn if several are equal. Counts the request immediately, so that
+   * Chooses the target with the fewest requests in flight, and rotates among equal targets. Counts the request immediately, so that
    * {@link of} includes the request after a switch.
    */
   acquire(targets: readonly Target[], refused: ReadonlySet<Target>): Target | undefined {

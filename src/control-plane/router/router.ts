@@ -8,7 +8,7 @@ export interface Upstream {
 
 /**
  * Sends the requests of deployments to their instances. The state is a cache: the router reads the ready instances of the active
- * revision at the start and after each hint `deployment`. Routes from the reconciler of the same process take effect immediately and
+ * revision at the first request and on each hint `deployment`. Routes from the reconciler of the same process take effect immediately and
  * take precedence.
  */
 export interface Router {

@@ -35,7 +35,7 @@ export interface DeploymentRow {
   database_password: string | null;
   status: DeploymentStatus;
   latest_revision_id: string | null;
-  /** Revision that serves requests. Changed only by a switch of the traffic. */
+  /** Revision that serves requests. Changes only when the traffic is switched. */
   active_revision_id: string | null;
   /** The `seq` of the next revision. */
   next_seq: number;
@@ -75,7 +75,7 @@ export interface RevisionRow {
   built_at: number | null;
   /** Start time of the rollout, from which the deadline is computed. Unique among the rollouts of a deployment. */
   deploying_at: number | null;
-  /** Not null if the revision was DEPLOYED before. Set when the revision is deployed again for the first time. */
+  /** Set when a DEPLOYED revision is first deployed again, so that later redeployments are possible even if a rollout fails. */
   deployed_at: number | null;
   created_by: string;
   created_at: number;

@@ -33,7 +33,7 @@ import {
 } from "../storage/annotation-queues/items.ts";
 import { type AnnotationQueueRow, queueOfItem } from "../storage/annotation-queues/queues.ts";
 
-/** Pages of runs have at most 100, as elsewhere. */
+/** Maximum number of runs per page, as in `POST /runs/query`. */
 const MAX_RUNS = 100;
 
 /** The runs of annotation queues, and their reviews by the caller. */
@@ -103,7 +103,7 @@ export const queueItemOperations = (database: Database) => {
       return { item_type: "RUN" as const, section, position };
     },
 
-    /** Runs that the queue contains stay where they are. */
+    /** Runs that are already in the queue keep their position. */
     add: (caller: Caller, queue_id: string, added: AddedRun[]): Promise<QueueItem[]> =>
       write(async (tx) => {
         const queue = await lockAnnotationQueue(tx, caller, queue_id);

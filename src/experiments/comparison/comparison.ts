@@ -34,7 +34,7 @@ const NO_CHANGES = { improved: [], regressed: [] };
 /** Compares experiments with a baseline: differences with confidence intervals and tests. */
 export class Comparisons {
   readonly #database: Database;
-  /** Results by the versions of both experiments, the deleted examples, the key and the options. */
+  /** Cached results, keyed by the versions of both experiments, the deleted examples, the feedback key and the options. */
   readonly #cache = new Map<string, PairStatistics>();
 
   constructor(database: Database) {

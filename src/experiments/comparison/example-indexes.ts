@@ -16,8 +16,8 @@ interface ComparisonFilter {
 }
 
 /**
- * The sorted indexes of the examples that have a run in any of the experiments, match the filters and are not deleted. Only filters
- * read rows; everything else is read from vectors.
+ * The sorted indexes of the examples that have a run in any of the experiments, match the filters and are not deleted. Only `filters`
+ * and `example_ids` read rows; everything else is read from vectors.
  *
  * @throws ApiError when a filter names an experiment outside the comparison
  * @throws InvalidRequestError when the sort key is unknown

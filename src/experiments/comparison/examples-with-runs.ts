@@ -33,7 +33,7 @@ import { contentsOfRuns, exampleOfRuns } from "./run-examples.ts";
 const DEFAULT_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1000;
 
-/** A row of an experiment. If the row repeats the root of a trace, `traced` is that run. */
+/** A row of an experiment. If the row is a copy of the root run of a trace, `traced` is that run. */
 interface RunOfRow extends RunWithFeedback<FeedbackRow> {
   traced?: FullTraceRun | undefined;
   /** Undefined in a preview. */
@@ -66,7 +66,7 @@ const EXAMPLE_WITH_RUNS = new RecordSerializer<Row & ExampleOfDataset, ExampleWi
   runs: {
     value: ({ runs }) => runs.map(toWireRun),
     json({ runs }) {
-      // Concatenated texts are copied once, when the page is sent.
+      // V8 copies concatenated strings only once, when the page is sent.
       let text = "[";
       for (const row of runs)
         text += (text === "[" ? "" : ",") + (row.traced ? JSON.stringify(toWireRun(row)) : UPLOADED_RUN.toJson(row));
@@ -170,7 +170,7 @@ async function rowsAt(
   });
 }
 
-/** Adds what only whole examples have: the runs below traced runs, and attachments. */
+/** Adds the fields that previews omit: the descendants of traced runs, and attachments. */
 async function addRelatives(tx: Tx, { tenant_id, dataset_no }: DatasetRow, rows: Row[], base_url: string) {
   const examples = rows.map(({ example }) => example);
   const urls = await attachmentUrlsOf(tx, dataset_no, examples, base_url);

@@ -7,7 +7,7 @@ type VersionedRun = Pick<RunWithOutputs, "example_index" | "example_version">;
 type Content = Pick<ExampleVersionRow, "inputs" | "outputs">;
 type ContentOf = (run: VersionedRun) => Content | undefined;
 
-/** The example of each run as it was for the run. Most runs have the newest version of their example, which is already loaded. */
+/** Returns the example version that a run used. Most runs used the newest version, which is already loaded. */
 export async function contentsOfRuns(
   tx: Tx,
   dataset_no: number,
@@ -26,7 +26,7 @@ export async function contentsOfRuns(
 
 /**
  * The example that a row of a comparison shows: inputs, reference outputs and attachments of the newest version that one of the runs had.
- * Metadata and splits are the newest, because filters use those.
+ * Metadata and splits come from the newest version of the example, because filters use that version.
  */
 export function exampleOfRuns(
   example: VersionedExample,

@@ -101,7 +101,7 @@ export const PairComparison = z
     ci_low: z
       .number()
       .nullable()
-      .describe("The lower bound of the 95 % confidence interval of the mean difference, by paired bootstrap."),
+      .describe("The lower bound of the 95% confidence interval of the mean difference, by paired bootstrap."),
     ci_high: z.number().nullable(),
     wins: z.int(),
     losses: z.int(),
@@ -209,7 +209,7 @@ export const comparisonRoutes = {
     },
   }),
 
-  /** An extension: the original API has no significance tests. */
+  /** An extension: LangSmith's API has no significance tests. */
   compareExperiments: createRoute({
     method: "post",
     path: "/datasets/{dataset_id}/compare",

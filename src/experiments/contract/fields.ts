@@ -29,7 +29,7 @@ export const time = z
   .openapi({ type: "string", format: "date-time" });
 
 /**
- * A version of a dataset: a time, whose newest version applies, or a tag. The output is a number of microseconds or the tag. The tag
+ * A version of a dataset: a tag, or a time that selects the newest version at or before it. The output is the tag or microseconds. The tag
  * `latest` is the newest version.
  */
 export const asOf = z
@@ -41,7 +41,7 @@ export type AsOf = z.output<typeof asOf>;
 
 export const LATEST = "latest";
 
-/** Numbers are milliseconds. Values that would be after the year 5138 or before March 1973 are microseconds or seconds. */
+/** Numbers are milliseconds, except that values after the year 5138 are read as microseconds and values before March 1973 as seconds. */
 const FIRST_MICROSECONDS = 1e14;
 const LAST_SECONDS = 1e11;
 
@@ -69,7 +69,7 @@ export const traceTime = z
 
 export const uuids = oneOrMore(z.array(uuidOrHex).max(1000));
 
-/** A JSON object in a query string that the metadata of a record must contain. */
+/** A query parameter with a JSON object that the metadata of a record must contain. */
 export const metadataQuery = z
   .string()
   .transform((text, context) => {
@@ -112,7 +112,7 @@ export const experimentFilters = optional(z.record(z.string(), z.array(z.string(
 
 export const idAndName = { id: uuids.optional(), name: z.string().optional(), name_contains: z.string().optional() };
 
-/** The official clients pass on any `limit` and treat a shorter page as the last, so the maximum exceeds the original 100. */
+/** The official clients pass on any `limit` and treat a shorter page as the last, so the maximum exceeds LangSmith's 100. */
 const DEFAULT_PAGE_SIZE = 100;
 export const MAX_PAGE_SIZE = 1000;
 
@@ -124,7 +124,7 @@ export const paging = {
   offset: z.preprocess(parseInteger, z.int().min(0).max(1_000_000_000)).default(0),
 };
 
-/** A field that is not supported: a client that sends a value would expect an effect. */
+/** Rejects values of an unsupported field, because a client that sends a value expects an effect. */
 export const unsupported = (isUnset: (value: unknown) => boolean, message: string) =>
   z.unknown().superRefine((input, context) => {
     if (input !== undefined && input !== null && !isUnset(input)) context.addIssue({ code: "custom", message, input });

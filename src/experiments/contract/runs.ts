@@ -5,8 +5,8 @@ import { errors } from "./responses.ts";
 import { FeedbackStats } from "./sessions.ts";
 
 /**
- * A run of a trace, or an uploaded execution on one example, which has no children and no token counts. Tokens, costs and the first token
- * include all runs below.
+ * A run of a trace, or an uploaded execution on one example, which has no children and no token counts. Tokens, costs and first token time
+ * include all descendants.
  */
 export const ExperimentRun = z
   .object({

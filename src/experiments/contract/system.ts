@@ -26,7 +26,7 @@ export const EXPERIMENTS_INFO = {
     gzip_body_enabled: true,
     zstd_compression_enabled: true,
   },
-  // All fields are required: a thread of the Python client fails with a KeyError if one is missing.
+  // All fields are required: a background thread of the Python client fails with a KeyError if one is missing.
   batch_ingest_config: {
     use_multipart_endpoint: true,
     scale_up_qsize_trigger: 1000,

@@ -43,7 +43,7 @@ const UploadResult = z.object({ dataset: Dataset, experiment: Session }).openapi
 export type UploadResult = z.output<typeof UploadResult>;
 
 export const uploadRoutes = {
-  /** Stores all rows of an upload, or none. The statistics in the response are null, as in the original. */
+  /** Stores all rows of an upload, or none. The statistics in the response are null, as in LangSmith. */
   uploadExperiment: createRoute({
     method: "post",
     path: "/datasets/upload-experiment",

@@ -20,7 +20,7 @@ export class DatasetSchemas {
     this.#schemas = given.flatMap(({ field, text }) => (text === null ? [] : compiled(field, text)));
   }
 
-  /** @throws InvalidRequestError with all differences */
+  /** @throws InvalidRequestError with the schema violations */
   check(
     example: { inputs?: JsonObject | undefined; outputs?: JsonObject | null | undefined },
     loc: (string | number)[],
@@ -38,7 +38,7 @@ export class DatasetSchemas {
   }
 }
 
-/** A schema that an earlier version stored without a check, and that is not supported, has no effect. */
+/** An unsupported schema, which earlier versions of Threadmill stored without a check, has no effect. */
 function compiled(field: keyof typeof FIELDS, text: string): { field: keyof typeof FIELDS; schema: JsonSchema }[] {
   try {
     return [{ field, schema: new JsonSchema(JSON.parse(text)) }];

@@ -62,7 +62,7 @@ export async function addAttachments(
   await insertExampleAttachments(tx, rows);
 }
 
-/** Ends all attachments of an example before a version. */
+/** Removes all attachments of an example from this version on. Older versions keep them. */
 export async function endAttachmentsOf(tx: Tx, { dataset_no, example_index }: ExampleRow, version: number) {
   const current = await currentAttachments(tx, dataset_no, example_index);
   await endAttachments(

@@ -38,7 +38,7 @@ export function readExampleForm(form: FormBody): ExampleParts[] {
       const mime_type = (part.headers["content-type"] ?? "application/octet-stream")
         .replace(/;\s*length=\d+/, "")
         .trim();
-      // A copy: the part is a view of the whole body.
+      // Copied below, because the part is a view of the whole body.
       example.attachments.push({
         name: attachment,
         mime_type: cleanText(mime_type).slice(0, 200),

@@ -35,7 +35,7 @@ export async function changeMetadata(
 ): Promise<Set<string>> {
   const rows = await newestVersionsById(tx, dataset_no, [...new Set(ids)]);
   const last = rows.reduce((latest, { created_at }) => Math.max(latest, Number(created_at)), 0);
-  // Later than the previous versions, also within one millisecond: as_of distinguishes versions by time.
+  // Must be later than the previous versions, even within the same millisecond, because as_of selects versions by time.
   const created_at = Math.max(await readNow(tx), last + 1);
   const changed = rows.flatMap(({ example_id, ...row }): ExampleVersionRow[] => {
     const after = operations.reduce(applied, contentOf(row));

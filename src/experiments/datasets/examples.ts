@@ -37,7 +37,7 @@ export const exampleOperations = (database: Database) => ({
   async list(caller: Caller, query: ExampleQuery, base_url: string): Promise<Partial<Example>[]> {
     const { read } = database;
     const { order, limit, offset, select, exclude_default_fields } = query;
-    // Orders by time are descending by default.
+    // Sorting by time is descending by default.
     const descending = query.descending ?? (order === "recent" || order === "recently_created");
     const page = { order, descending, seed: query.random_seed ?? 0, limit, offset };
     const rows = await listExamples(read, caller.tenant_id, await toFilter(read, caller, query), page);

@@ -26,7 +26,7 @@ const PAGE_SIZE = 500;
 /** A column of a CSV file, such as `inputs.question`. */
 type Column = readonly [field: "inputs" | "outputs" | "metadata", key: string];
 
-/** What a download is made of. It does not change while the download is read page by page. */
+/** Describes a download. It stays the same while the download is read page by page. */
 export interface DatasetFile {
   format: DatasetFileFormat;
   filter: ExampleFilter;
@@ -34,7 +34,7 @@ export interface DatasetFile {
 }
 
 export const datasetFileOperations = (database: Database) => ({
-  /** Creates a dataset from a form with a CSV file. All cells are texts. */
+  /** Creates a dataset from a form with a CSV file. All cells are stored as strings. */
   async uploadCsv(caller: Caller, ...form: FormBody): Promise<Dataset> {
     const { dataset, examples } = readCsvForm(form);
     return writeUnique(database, async (tx) => {
@@ -45,11 +45,11 @@ export const datasetFileOperations = (database: Database) => ({
     });
   },
 
-  /** @throws ApiError or InvalidRequestError when an example has no messages in a format of OpenAI: nothing was sent before */
+  /** @throws ApiError; InvalidRequestError when an example has no chat messages for an OpenAI format. Nothing has been sent yet. */
   async openDownload(caller: Caller, dataset_id: string, format: DatasetFileFormat, as_of: AsOf): Promise<DatasetFile> {
     const { read } = database;
     const { dataset_no } = await getDataset(read, caller, dataset_id);
-    // A change in the same millisecond as another one has a time in the future.
+    // Not the current time: a version that follows another within the same millisecond has a time in the future.
     const at = (await findVersionTime(read, dataset_no, as_of)) ?? (await newestVersionTime(read, dataset_no)) ?? 0;
     const file: DatasetFile = { format, filter: { dataset_no, as_of: at }, columns: [] };
     const columns = new Map<string, Column>();

@@ -3,7 +3,7 @@ import { InvalidRequestError } from "../../platform/errors.ts";
 import { JsonError, parseUntrusted } from "../../platform/lib/json/json.ts";
 
 /**
- * A body as it arrived; the bytes move between threads. The parts of the official Python client have no file name, so
+ * An unparsed body, whose bytes can be transferred to a worker thread. The parts of the official Python client have no file name, so
  * `Request.formData()` would read attachments as text.
  */
 export type FormBody = [content_type: string, bytes: Uint8Array];
@@ -23,7 +23,7 @@ export function readForm([content_type, bytes]: FormBody): MultipartPart[] {
   }
 }
 
-/** Replaces NUL, which Postgres cannot store in a text. */
+/** Replaces NUL, which Postgres cannot store in a text value. */
 export const cleanText = (text: string): string => text.replaceAll("\0", "\ufffd");
 
 /** @throws InvalidRequestError when the part is not JSON */

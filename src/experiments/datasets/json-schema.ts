@@ -25,7 +25,7 @@ const MAX_FAULTS = 100;
 const MAX_PATTERN_CHARS = 1_000;
 const MAX_PROGRAM = 2_000;
 
-/** The matcher is 260 KB: only schemas with patterns load it. Schemas are read within transactions, which do not wait for an import. */
+/** The matcher is 260 KB: only schemas with patterns load it. Schemas are read within transactions, which must not wait for an import. */
 const loadRe2 = () => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
 
 const TYPES = ["null", "boolean", "object", "array", "number", "string", "integer"];
@@ -97,7 +97,7 @@ export class JsonSchema {
     this.#check(root, []);
   }
 
-  /** The differences of a value, at most 100; empty when it matches. */
+  /** The schema violations of a value, at most 100; empty when the value matches. */
   faultsOf(value: unknown, budget: StepBudget): SchemaFault[] {
     const matches = (pattern: string, text: string) => this.#patternOf(pattern, []).matcher(text).find();
     try {

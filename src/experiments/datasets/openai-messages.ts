@@ -2,18 +2,18 @@ import { InvalidRequestError } from "../../platform/errors.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import type { Example } from "../contract/datasets/examples.ts";
 
-/** LangChain's types of messages, and the roles of OpenAI. */
+/** OpenAI roles, keyed by LangChain message type. */
 const ROLES: Record<string, string> = { human: "user", ai: "assistant", AIMessageChunk: "assistant" };
 
 /** Keys in which clients and traces keep messages. */
 const KEYS = ["messages", "input", "inputs", "output", "message", "generations", "answer", "question"];
 
-/** A line of OpenAI's fine-tuning files: the whole chat. @throws InvalidRequestError when the example is no chat */
+/** A line of OpenAI's fine-tuning files: the whole chat. @throws InvalidRequestError when the example is not a chat */
 export const toFineTuningLine = (example: Example): JsonObject => ({
   messages: [...messagesOf(example, "inputs", "user"), ...messagesOf(example, "outputs", "assistant")],
 });
 
-/** A line of OpenAI's evals: the chat, and the ideal answer. @throws InvalidRequestError when the example is no chat */
+/** A line of OpenAI's evals: the chat, and the ideal answer. @throws InvalidRequestError when the example is not a chat */
 export function toEvalLine(example: Example): JsonObject {
   const [answer] = messagesOf(example, "outputs", "assistant");
   return { input: messagesOf(example, "inputs", "user"), ideal: answer?.content ?? null };
@@ -34,7 +34,7 @@ function onlyKey(values: JsonObject): string | undefined {
   return keys.length === 1 ? keys[0] : undefined;
 }
 
-/** A message of OpenAI, from a text, a message of OpenAI, or one of LangChain in any of its forms. */
+/** Converts a string, an OpenAI message, or a LangChain message in any of its forms to an OpenAI message. */
 function toMessage(item: unknown, role: string): JsonObject | undefined {
   if (typeof item === "string") return { role, content: item };
   if (!isObject(item)) return undefined;

@@ -12,13 +12,13 @@ export interface SchemaFault {
 
 export const MAX_DEPTH = 300;
 
-/** References may form a cycle, branches may multiply, and a pattern reads each character. A step takes about 1 µs. */
+/** Limits the work of cyclic references, nested branches, and patterns on long strings. A step takes about 1 µs. */
 const MAX_STEPS = 2_000_000;
 const CHARS_PER_STEP = 16;
 
 export class TooManyStepsError extends Error {}
 
-/** What the comparisons of a request may still cost. */
+/** The number of steps that are left for the comparisons of a request. */
 export class StepBudget {
   #left = MAX_STEPS;
 

@@ -139,7 +139,7 @@ async function restoredVersion(
 
 type CompleteExample = NewExample & { inputs: JsonObject };
 
-/** Copies inputs, outputs and attachments from the source run, as far as the example asks for them. */
+/** Copies inputs, outputs and attachments from the source run, if the request for the example selects them. */
 async function withSourceRun(tx: Tx, { tenant_id }: Caller, body: NewExample): Promise<CompleteExample> {
   const { source_run_id, use_source_run_io, use_source_run_attachments: names, attachments = [] } = body;
   const complete = { ...body, inputs: body.inputs ?? {} };

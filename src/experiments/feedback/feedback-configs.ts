@@ -18,7 +18,7 @@ export const feedbackConfigOperations = ({ read, write }: Database) => ({
     return (await listConfigs(read, tenant_id, query)).map(toKeyConfig);
   },
 
-  /** An equal config is not a conflict: clients send the config with each of their runs. */
+  /** Creating an identical config again is not a conflict: clients send the config with each of their runs. */
   async create({ tenant_id }: Caller, body: KeyConfigCreate): Promise<KeyConfig> {
     const row = {
       tenant_id,
@@ -69,7 +69,7 @@ export async function insertMissingConfigs(
     await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
 }
 
-/** @throws ApiError when categories of a config without categories change */
+/** @throws ApiError when the request adds or removes categories, but the config is not categorical */
 function withCategories(config: FeedbackConfig, { add_categories = [], remove_categories = [] }: KeyConfigUpdate) {
   if (add_categories.length === 0 && remove_categories.length === 0) return config;
   if (config.type !== "categorical")

@@ -124,7 +124,7 @@ async function refreshFor(
 /** The run that feedback names. */
 const runOf = ({ run_id, trace_id }: FeedbackCreate): string | undefined => run_id ?? trace_id;
 
-/** The runs that feedback names: rows of experiments, and the sessions of runs of traces. */
+/** Looks up the runs that feedback names: `rows` has the keys of experiment rows, `traced` the sessions of traced runs. */
 export async function runsOfFeedback(tx: Tx, { tenant_id }: Workspace, feedback: readonly FeedbackCreate[]) {
   const ids = [...new Set(feedback.flatMap((body) => runOf(body) ?? []))];
   return { rows: await rowKeysOf(tx, tenant_id, ids), traced: await sessionNumbersOf(tx, tenant_id, ids) };

@@ -27,7 +27,7 @@ export function quoted(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }
 
-/** A word is a name, a number, true, false or null. Punctuation is one of `( ) [ ] ,`. The value of a text has no quotes. */
+/** A word is a name, a number, true, false or null. Punctuation is one of `( ) [ ] ,`. The value of a `text` token excludes the quotes. */
 export interface Token {
   kind: "word" | "text" | "punctuation" | "end";
   value: string;
@@ -43,7 +43,7 @@ export function describeToken(token: Token): string {
   return token.kind === "text" ? `the string ${quoted(token.value)}` : quoted(token.value);
 }
 
-/** Texts in single quotes have no escapes, as in the official grammar, so they can contain JSON. */
+/** Strings in single quotes have no escapes, as in the official grammar, so they can contain JSON. */
 function plainText(text: string, at: number): { value: string; end: number } {
   const end = text.indexOf("'", at + 1);
   if (end < 0) throw unterminated(at);
@@ -52,7 +52,7 @@ function plainText(text: string, at: number): { value: string; end: number } {
 
 const ESCAPES: Record<string, string> = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 
-/** Texts in double quotes have the escapes of JSON, because the official clients serialize ids as JSON. */
+/** Strings in double quotes have the escapes of JSON, because the official clients serialize ids as JSON. */
 function escapedText(text: string, at: number): { value: string; end: number } {
   let value = "";
   for (let i = at + 1; i < text.length; i++) {

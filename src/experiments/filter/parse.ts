@@ -17,7 +17,7 @@ type Operator = (typeof OPERATORS)[number];
  * Parses a filter expression of the official clients, for example
  * `and(eq(feedback_key, "correctness"), lt(feedback_score, 0.5))`. Rules that the official description does not specify:
  *
- * - `latency` accepts seconds or a text with a unit. The default time zone is UTC. `error` also accepts true and false.
+ * - `latency` accepts seconds or a string with a unit. The default time zone is UTC. `error` also accepts true and false.
  * - `exists(metadata, "k")` and `has(metadata, '{"k": 1}')` match metadata entries. `eq(thread_id, "t")`, which `readThread` of
  *   the clients sends, matches the thread of the run.
  * - `ls_model_name` is the metadata entry of this name.
@@ -74,8 +74,7 @@ function readComparison(reader: FilterReader, op: Comparator, at: number): Parse
     return plain(at, op === "eq" ? found : { op: "not", of: found });
   }
   const field = fieldFor(op, name);
-  if (ordered && !hasOrder(field))
-    throw unsupported(op, name, `the fields that can be compared are ${orderedFields()}`);
+  if (ordered && !hasOrder(field)) throw unsupported(op, name, `the fields that have an order are ${orderedFields()}`);
   reader.punctuation(",");
   const token = reader.peek();
   const value = reader.value(field);
@@ -114,7 +113,7 @@ function readListed(reader: FilterReader, field: FieldName): Scalar {
   );
 }
 
-/** Names that are compared with texts only. */
+/** Names that can be compared only with strings. */
 const EXPECTED = { thread_id: "a quoted thread ID", ls_model_name: "a quoted model name" };
 
 const isTextName = (name: string): name is keyof typeof EXPECTED => Object.hasOwn(EXPECTED, name);

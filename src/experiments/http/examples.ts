@@ -7,7 +7,7 @@ import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { formOf } from "./datasets.ts";
 import { apiUrlOf, type Routes } from "./route.ts";
 
-/** @param base_url how the links to attachments begin */
+/** @param base_url options for the base URL of the links to attachments */
 export function serveExamples(v1: Routes, { examples }: ExperimentsService, base_url: BaseUrlOptions): void {
   const routes = exampleRoutes;
 

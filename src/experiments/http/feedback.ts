@@ -12,7 +12,7 @@ export function serveFeedback(
   { feedback, feedbackConfigs, feedbackTokens }: ExperimentsService,
   base_url: BaseUrlOptions,
 ): void {
-  // Before the routes with the id of feedback in the same place.
+  // Registered first: `/feedback/tokens` also matches the path `/feedback/{feedback_id}` of the routes below.
   const { createFeedbackTokens, listFeedbackTokens, sendFeedbackByLink, sendFeedback } = feedbackTokenRoutes;
   const api = (context: Context<Env>) => `${baseUrlOf(context, base_url)}/api/v1`;
   v1.json(createFeedbackTokens, ({ caller, body, context }) => feedbackTokens.create(caller, body, api(context)));

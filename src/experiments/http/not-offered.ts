@@ -14,7 +14,7 @@ const EVALUATORS = {
   instead: "Score runs with evaluate() or in your own process, and send the scores with create_feedback.",
 };
 
-/** Features of the official clients that this service does not have. Their routes respond with 404 and a sentence. */
+/** Features of the official clients that this service does not have. Their routes respond with 404 and an explanation. */
 const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
   any_base: [
     {
@@ -28,7 +28,7 @@ const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
       paths: [
         "/sessions/:session_id/insights",
         "/sessions/:session_id/insights/:job_id",
-        // The Python client looks for the key of a model there first.
+        // Before it requests insights, the Python client looks for a model's API key at this path.
         "/workspaces/current/secrets",
       ],
     },

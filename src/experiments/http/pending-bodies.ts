@@ -7,7 +7,7 @@ const MAX_SENT_BYTES = 64 * 2 ** 20;
 /** Bodies that are received and not stored yet. Further bodies are refused until there is room. */
 const MAX_PENDING_BYTES = 4 * MAX_SENT_BYTES;
 
-/** Above this, only the oldest of the workspace's open requests is read on: the workspace leaves room for the bodies of others. */
+/** Above this limit, the server reads only the oldest open request of the workspace, which leaves room for other workspaces. */
 const MAX_PENDING_BYTES_OF_WORKSPACE = 1.5 * MAX_SENT_BYTES;
 
 /** The Python client waits 10 s for a response. */
@@ -22,7 +22,7 @@ const overloaded = () =>
 
 interface ReceivedBody {
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
-  /** As the request declares it. */
+  /** The `content-length` of the request. */
   length: number | undefined;
 }
 
@@ -31,7 +31,7 @@ interface Workspace {
   pending_bytes: number;
   /** The requests whose body has not arrived, oldest first. */
   reading: Set<ReceivedBody>;
-  /** Resolves when a request may have room. */
+  /** Resolves when a body was read or released: waiting requests then check again whether there is room. */
   changed: PromiseWithResolvers<void>;
 }
 
@@ -120,7 +120,7 @@ async function readBody(
 ): Promise<Uint8Array> {
   let body = Buffer.allocUnsafeSlow(0);
   let end = 0;
-  /** Memory that was not written to takes no space. The memory of the smaller buffer is freed without the garbage collector. */
+  /** Memory takes no space until it is written. `transfer(0)` frees the old buffer without the garbage collector. */
   const resize = (size: number) => {
     const smaller = body;
     body = Buffer.allocUnsafeSlow(size);

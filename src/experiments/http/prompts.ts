@@ -70,7 +70,7 @@ export function servePrompts(v1: Routes, { prompts }: ExperimentsService, readWo
   );
 }
 
-/** The name of a workspace as it can be part of an identifier. */
+/** Converts the name of a workspace to lower-case letters and digits, joined by hyphens. */
 const handleOf = (name: string): string =>
   name
     .toLowerCase()

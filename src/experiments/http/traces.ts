@@ -48,7 +48,7 @@ export function servePrices(v1: Routes, { prices }: ExperimentsService): void {
   v1.deletion(deletePrice, "Price", ({ caller, params }) => prices.delete(caller, params.price_id));
 }
 
-/** A client chose the content type of an attachment: other texts are not sent in a header. */
+/** Clients choose the content types of attachments. Those that do not match are not sent in a header. */
 const SAFE_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
 
 /** Serves attachments as downloads, because an attachment may be a web page. */

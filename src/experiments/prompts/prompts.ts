@@ -41,7 +41,7 @@ import {
 /** A prompt of 100 messages with examples has less than 200 KB. */
 const MAX_MANIFEST_BYTES = 2 * 1024 * 1024;
 
-/** The prompts of a workspace, and their commits. The names are those of the paths, without the owner. */
+/** The prompts of a workspace, and their commits. A `name` is the name of the repo in the path, without the owner. */
 export const promptOperations = (database: Database) => ({
   async list(caller: Caller, query: PromptQuery): Promise<{ repos: Prompt[]; total: number }> {
     assertPrompt(query.repo_type);
@@ -220,7 +220,7 @@ const canonical = (value: unknown): string =>
     isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
   );
 
-/** Clients commit a prompt with its model as the sequence of both. */
+/** Clients commit a prompt with its model as a `RunnableSequence`, whose `first` is the prompt. */
 function withoutModel(manifest: JsonObject): JsonObject {
   const { id, kwargs } = manifest as { id?: unknown; kwargs?: { first?: unknown } };
   const isSequence = Array.isArray(id) && id.at(-1) === "RunnableSequence";

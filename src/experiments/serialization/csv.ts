@@ -12,5 +12,5 @@ const escapeFormula = (cell: string): string => (FORMULA.test(cell) && !NEGATIVE
 export const cellText = (value: unknown): string =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-/** Lines of CSV without formulas. */
+/** Lines of CSV, in which formulas are escaped. */
 export const csvLines = (rows: string[][]): string => stringify(rows.map((cells) => cells.map(escapeFormula)));

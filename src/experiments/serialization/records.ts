@@ -47,7 +47,7 @@ export interface ExampleOfDataset {
   attachment_urls?: Example["attachment_urls"];
 }
 
-/** Each response has the splits in the metadata. */
+/** Responses contain the splits of an example in its metadata. */
 const IN_BASE = `"dataset_split":["${BASE_SPLIT}"]`;
 
 export const EXAMPLE_SERIALIZER = new RecordSerializer<ExampleOfDataset, Example>({

@@ -25,7 +25,7 @@ import {
 /** Stores the statistics and vectors of an experiment. The caller holds the lock of the experiment. */
 export async function refreshStats(tx: Tx, experiment_no: number): Promise<void> {
   const rows = await runOutcomes(tx, experiment_no);
-  // Traced rows are replaced by the roots that they repeat, because roots also have tokens and costs.
+  // Traced rows repeat the roots of traces. Only the roots are counted, because they also have tokens and costs.
   const uploaded = rows.filter(({ is_traced }) => is_traced === 0);
   const roots = await sumOutcomes(tx, rootOutcomes(tx, experiment_no));
   const feedback = await feedbackStatsInputs(tx, experiment_no);

@@ -2,12 +2,12 @@ import { ApiError } from "../../platform/errors.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
 import type { RunCursor } from "../storage/runs.ts";
 
-/** The position in a list of runs by start, for the client. */
+/** Encodes the position in a list of runs that is sorted by start time. */
 export const writeCursor = ({ start_us, run_id }: RunCursor): string =>
   Buffer.from(JSON.stringify([start_us, run_id])).toString("base64url");
 
 /**
- * @param isId  The run ID of the cursor is a UUID; in a list of threads it is the thread ID, any text
+ * @param isId checks the ID in the cursor: by default, a run ID (a UUID); in a list of threads, a thread ID
  * @throws ApiError when the client changed the cursor
  */
 export function readCursor(cursor: string, isId: (id: string) => boolean = isUuid): RunCursor {

@@ -29,7 +29,7 @@ export const runShareOperations = (database: Database) => ({
 
   /**
    * @param token chosen by the client
-   * @param shares_trace whether the share of a run below the root is that of its root, as in version 2
+   * @param shares_trace whether the root of the trace is shared instead of the run, as in version 2
    * @throws ApiError when another run has the token
    */
   async share({ tenant_id, ...caller }: Caller, of_run: string, token?: string, shares_trace = false) {

@@ -59,7 +59,7 @@ export const runOperations = ({ read }: Database) => ({
     const { uploaded, traced } = await toSearch(read, caller, body);
     const rows = uploaded ? await searchRunKeys(read, caller.tenant_id, uploaded) : [];
     const outcomes = traced && outcomesOf(read, caller.tenant_id, traced);
-    // No root is inside another: the database adds them up.
+    // The database adds up roots. Other runs may contain each other, so their usage is counted once here.
     const runs = !outcomes || traced.is_root === true ? [] : ((await read.all(outcomes)) as TraceOutcome[]);
     const roots =
       outcomes && traced.is_root === true ? await sumOutcomes(read, outcomes, { with_tokens: true }) : undefined;
@@ -160,7 +160,7 @@ export async function readPage(
   return { items, next: last ? writeCursor(last) : null };
 }
 
-/** The payloads have the whole of errors that are cut in the row. */
+/** Rows contain truncated errors. The payloads contain the full text. */
 async function readFullErrors(read: Tx, runs: FullTraceRun[]): Promise<void> {
   const cut = runs.filter(({ error }) => error !== null && error.length >= MAX_ERROR_CHARS);
   const payloads = await payloadsOf(

@@ -126,7 +126,7 @@ async function sessionRecord(tx: Tx, row: ExperimentRow, with_stats: boolean): P
   return toSession(row, ids.get(row.dataset_no) ?? null, with_stats);
 }
 
-/** The other orders are statistics with the name of the order. */
+/** The name of any other order is the name of a statistic. */
 const ORDERS: Partial<Record<SessionQuery["sort_by"], ExperimentOrder>> = {
   name: { column: "name" },
   start_time: { column: "start_us" },

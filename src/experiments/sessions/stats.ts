@@ -6,8 +6,8 @@ import { type OutcomeSums, USAGE_COLUMNS, type UsageSums } from "../storage/trac
 import type { TreeUsage } from "../storage/traces/trace-schema.ts";
 
 /**
- * The statistics in the row of an experiment. Percentiles use linear interpolation. Without runs, the numbers are null; uploads have no
- * tokens, no costs and no first tokens.
+ * The statistics in the row of an experiment. Percentiles use linear interpolation. Without runs, all numbers except `run_count` are
+ * null. Uploads have no tokens, no costs and no first tokens.
  */
 export interface ExperimentStats extends RunStatistics {
   feedback_stats: FeedbackStats;
@@ -25,7 +25,7 @@ export interface RunOutcome extends Partial<TreeUsage> {
   error: string | null;
 }
 
-/** @param more runs that are added up already */
+/** @param more sums over further runs, which the database has computed */
 export function computeRunStats(runs: readonly RunOutcome[], more?: OutcomeSums): RunStatistics {
   const all = more ? [sumsOf(runs), more] : [sumsOf(runs)];
   const count = (of: (sums: OutcomeSums) => number) => all.reduce((total, sums) => total + of(sums), 0);
@@ -70,7 +70,7 @@ function sumsOf(runs: readonly RunOutcome[]): OutcomeSums {
   };
 }
 
-/** Sorted. The JavaScript client cuts the end to milliseconds, so that it may be before the start. */
+/** In ascending order. The JavaScript client truncates the end to milliseconds, so the end may be before the start. */
 function secondsIn(durations_us: Float64Array[]): Float64Array {
   const all = new Float64Array(durations_us.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -78,7 +78,7 @@ function secondsIn(durations_us: Float64Array[]): Float64Array {
   return all.sort();
 }
 
-/** Null if there is no value. Rounded to 12 decimal places, so that sums of costs are decimal. */
+/** Null if there is no value. Rounding to 12 decimal places removes binary rounding errors from sums of costs. */
 function sumOf(values: readonly (number | null)[]): number | null {
   const numbers = values.filter((value) => value !== null);
   return numbers.length === 0 ? null : Number(numbers.reduce((sum, value) => sum + value, 0).toFixed(12));
@@ -131,7 +131,7 @@ function singleStats({ score, value, comment, source, is_error }: FeedbackStatsI
   };
 }
 
-/** Texts and booleans are labels; numbers and objects are not. */
+/** Strings and booleans are labels; numbers and objects are not. */
 function labelOf(value: string | null): string | undefined {
   if (value === null || !(value.startsWith('"') || value === "true" || value === "false")) return undefined;
   return String(JSON.parse(value));
@@ -145,7 +145,7 @@ export function feedbackStats(feedback: readonly FeedbackStatsInput[]): Feedback
   return Object.fromEntries([...byKey.keys()].sort().map((key) => [key, keyStats(byKey.get(key) ?? [])]));
 }
 
-/** Objects list keys that are integers in numeric order. */
+/** JavaScript objects list integer keys in numeric order, before all other keys. */
 const STARTS_WITH_DIGIT = /^\d/;
 
 /** The JSON text of {@link feedbackStats}. One row per key, the common case, needs no objects, which took a sixth of the page time. */

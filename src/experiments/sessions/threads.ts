@@ -27,8 +27,8 @@ import { readCursor, writeCursor } from "./run-cursor.ts";
 import { toSearch, toSearchV2 } from "./run-search.ts";
 import { computeRunStats, feedbackStats } from "./stats.ts";
 
-/** Threads: the traces of a project whose root has the same thread id. */
-// Postgres refuses a text that contains NUL.
+// A thread is the group of traces in a project whose roots have the same thread id. Clients choose the id.
+// Postgres refuses text that contains NUL.
 const isThreadId = (id: string) => !id.includes("\0");
 
 export const threadOperations = ({ read }: Database) => ({
@@ -119,7 +119,7 @@ const ofThread = (search: TraceSearch, thread_id: string): TraceSearch => ({
   filters: [...search.filters, { op: "thread", ids: [thread_id] }],
 });
 
-/** `last` is the cursor of the last thread but one, if the page is longer than asked for by one. */
+/** `last` is the cursor for the next page, if the caller requests one thread more than the page size. */
 async function readThreads(read: Tx, { tenant_id }: Caller, search: TraceSearch, page: ThreadPage) {
   const listed = await listThreads(read, tenant_id, search, page);
   const thread_ids = listed.map(({ thread_id }) => thread_id);

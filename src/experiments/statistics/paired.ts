@@ -116,7 +116,7 @@ function directionOf(before: number, after: number, threshold: number): -1 | 0 |
 }
 
 /**
- * Deltas whose sizes differ by rounding errors only get the same size, and those within the rounding error of 0 become 0.
+ * Deltas whose sizes differ only by rounding errors get the same size, and those within the rounding error of 0 become 0.
  * 0.4 - 0.3 and 0.3 - 0.2 differ by 5.6e-17, as do 1/3 - 0 and 1 - 2/3: rank tests would treat the noise as an order.
  */
 function withoutRoundoff(from: Float64Array, to: Float64Array, deltas: Float64Array): Float64Array {
@@ -135,8 +135,8 @@ function withoutRoundoff(from: Float64Array, to: Float64Array, deltas: Float64Ar
 }
 
 /**
- * The indexes of changed examples, in descending order of the change. An example without both scores (NaN is a missing score) has
- * not changed.
+ * The indexes of changed examples, in descending order of the change. An example with a missing score
+ * (NaN) counts as unchanged.
  */
 export function changesOf(
   baseline: Float64Array,

@@ -170,14 +170,14 @@ export const UPLOADED: RunSource = {
   inThread: (tx, ids) => hasEntry(tx, sql`r.metadata`, threadEntry(ids)),
 };
 
-/** Conditions that an index of failed roots serves. */
+/** The condition for `error` is the one of the partial index of failed roots. */
 const STATUS: Record<string, Where> = {
   error: sql`r.error is not null`,
   pending: sql`(r.error is null and r.end_us is null)`,
   success: sql`(r.error is null and r.end_us is not null)`,
 };
 
-/** Postgres would read 6.5 as an integer, because the column is one. */
+/** Without the cast, Postgres would convert 6.5 to the type of the column, integer. */
 const tokens = (of: RawBuilder<number | null>) => column(sql`cast(coalesce(${of}, 0) as double precision)`);
 
 /** `r` is trace_runs. */

@@ -59,7 +59,7 @@ export const findDatasetByName = (tx: Tx, tenant_id: string, name: string): Prom
 
 const selectDatasets = (tx: Tx) => tx.k.selectFrom("datasets").selectAll();
 
-/** Finds the dataset in any workspace that is shared under this token. */
+/** Finds the dataset that is shared with this token, in any workspace. */
 export const findSharedDataset = (tx: Tx, share_token: string): Promise<DatasetRow | undefined> =>
   tx.first(selectDatasets(tx).where("share_token", "=", share_token));
 

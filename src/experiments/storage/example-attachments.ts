@@ -46,7 +46,7 @@ export async function renameAttachment(
   );
 }
 
-/** Ends attachments before a version. Older versions keep them. */
+/** Removes attachments from a version and from all later versions. Older versions keep them. */
 export async function endAttachments(tx: Tx, tokens: string[], until_version: number): Promise<void> {
   if (tokens.length > 0)
     await tx.run(tx.k.updateTable("example_attachments").set({ until_version }).where("token", "in", tokens));

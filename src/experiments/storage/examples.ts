@@ -60,7 +60,7 @@ export interface ExampleFilter {
   id?: string[] | undefined;
   /** Milliseconds since the epoch; the default is the newest version. */
   as_of?: number | undefined;
-  /** Only examples behind this index: a page without an offset. */
+  /** Only examples after this index: pages then need no offset. */
   after_index?: number | undefined;
   metadata?: object | undefined;
   splits?: string[] | undefined;
@@ -285,7 +285,7 @@ export const listExampleIds = (
       .orderBy("example_index"),
   );
 
-/** The matching examples, in no order. The filters have conditions on metadata and text only. */
+/** The matching examples, in no particular order. The filters have conditions on metadata and text only. */
 export function searchExampleIndexes(
   tx: Tx,
   dataset_no: number,

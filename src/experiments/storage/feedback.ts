@@ -154,7 +154,7 @@ const moveQuery = prepared<FeedbackTarget, unknown>((k, p) =>
     .where("feedback_id", "=", p("feedback_id")),
 );
 
-/** Attaches feedback to a session and to a row of it. */
+/** Moves feedback to a session, and to a row of the session unless the row is null. */
 export const moveFeedback = (tx: Tx, target: FeedbackTarget): Promise<number> => tx.run(moveQuery(tx, target));
 
 /** Deletes feedback of a workspace by its id. */

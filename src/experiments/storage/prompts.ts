@@ -210,7 +210,7 @@ export async function listCommits(
   return { rows, total: Number(counted?.total ?? 0) };
 }
 
-/** Commits per name of a commit: at most two, which shows whether the beginning of a hash is ambiguous. */
+/** Finds commits by tag, id or the beginning of a hash. Returns at most two: with two, the beginning of the hash is ambiguous. */
 export const findCommits = (
   tx: Tx,
   prompt_no: number,

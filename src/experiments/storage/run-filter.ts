@@ -3,11 +3,11 @@
  *
  * - A condition is true or false, never null as in SQL: a run without an error matches `not(eq(error, "x"))`.
  * - Null equals null only. Comparisons of null with other values are false, including `neq`. In `metadata` and in feedback values,
- *   numbers never equal texts, and only numbers have an order.
+ *   numbers never equal strings, and only numbers have an order.
  * - `feedback` and `metadata` match when one feedback row, or one entry, meets all conditions of `where`.
- * - `exists` is false for null and for a run without tags only. `in` with an empty list is false.
+ * - `exists` is false only for null and for a run without tags. `in` with an empty list is false.
  * - `search` ignores case as `toLowerCase` in JavaScript does, and finds parts of words.
- * - Texts are compared exactly.
+ * - Other comparisons of strings are exact.
  */
 export type RunFilter =
   | { op: "and" | "or"; of: RunFilter[] }
@@ -26,7 +26,7 @@ export function spellingsOf(word: string): string[] {
   return escaped === word ? [word] : [word, escaped];
 }
 
-/** The keys of metadata that name the thread of a run, in the order of the original. */
+/** The keys of metadata that name the thread of a run, in LangSmith's order of precedence. */
 export const THREAD_KEYS = ["session_id", "thread_id", "conversation_id"];
 
 /** One feedback row, or one entry of the metadata, meets every condition. There is at least one condition. */

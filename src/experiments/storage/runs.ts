@@ -147,7 +147,7 @@ type RunOutcome = Pick<
   "experiment_no" | "example_index" | "repetition" | "start_us" | "end_us" | "error"
 >;
 
-/** The matching runs, in no order. */
+/** The matching runs, in no particular order. */
 export const searchRunKeys = (tx: Tx, tenant_id: string, search: RunSearch): Promise<RunOutcome[]> =>
   tx.all(
     withIds(tx, false)

@@ -73,7 +73,7 @@ export interface ExampleRow {
   modified_at: number;
 }
 
-/** The content of an example from a point in time. */
+/** The content of an example from `created_at` until its next version. */
 export interface ExampleVersionRow {
   dataset_no: number;
   example_index: number;

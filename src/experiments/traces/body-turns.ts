@@ -3,15 +3,15 @@ import { runInNewContext } from "node:vm";
 import { ApiError } from "../../platform/errors.ts";
 import { Signal } from "../../platform/lib/signal.ts";
 
-/** Bodies of this size together, unpacked, are stored at the same time. A larger one is stored by itself. */
+/** The maximum total size of unpacked bodies that are stored concurrently. A larger body is stored alone. */
 const MAX_ACTIVE_BYTES = 8 * 2 ** 20;
 
-/** The strings of larger bodies are collected at once. V8 would keep 200 MB of them. */
+/** After a larger body is stored, the garbage is collected: V8 would otherwise keep 200 MB of strings. */
 const COLLECTED_BYTES = 4 * 2 ** 20;
 
 /**
  * Unpacks bodies one after the other. Small bodies are stored at the same time, because they share a commit; the others wait while they
- * are still packed. Without that, 8 bodies of 20 MiB took 660 MB.
+ * are still packed. Without this limit, 8 bodies of 20 MiB took 660 MB.
  */
 export class BodyTurns {
   #last: Promise<void> = Promise.resolve();
@@ -27,7 +27,7 @@ export class BodyTurns {
 
   /**
    * @param sent the packed body, whose memory is freed
-   * @param deadline_ms the time (`Date.now()`) after which the response was already sent
+   * @param deadline_ms the time (`Date.now()`) after which the response has already been sent
    * @throws ApiError when the turn comes after the deadline
    */
   async use<T>(
@@ -68,7 +68,7 @@ export class BodyTurns {
   }
 }
 
-/** Frees the memory of a buffer that nothing else uses. The garbage collector would free it much later: its objects are small. */
+/** Frees the memory of a buffer that nothing else uses. The garbage collector would free it much later: the wrapper objects are small. */
 function free({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && byteLength > 0 && byteLength === buffer.byteLength) buffer.transfer(0);
 }

@@ -7,7 +7,7 @@ import type { Run, RunDraft } from "./merge-run.ts";
 import type { TraceSessions } from "./trace-sessions.ts";
 
 /**
- * Stores the root of a trace as a row of its experiment: rows are what experiments are compared by. A run is a row if it names an
+ * Stores the root of a trace as a row of its experiment: comparisons of experiments read these rows. A run is a row if it names an
  * example of the dataset of its session; further runs on the example are repetitions.
  */
 export async function storeExperimentRows(tx: Tx, sessions: TraceSessions, drafts: RunDraft[]): Promise<void> {
@@ -46,7 +46,7 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
         example_version: versionOf(example, run),
         name: run.name ?? "run",
         start_us: run.start_us,
-        // The JavaScript client cuts the end to milliseconds, so that it may be before the start.
+        // The JavaScript client truncates the end to milliseconds, so the end may be before the start.
         end_us: run.end_us === null ? null : Math.max(run.start_us, run.end_us),
         error: payload.error,
         metadata: run.metadata,
@@ -60,8 +60,8 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
 }
 
 /**
- * The version of an example that a run had: the newest at the time in the metadata `example_version`, which the official clients send,
- * or at the start of the run. Before the first version, it is the first.
+ * The version of an example that a run used: the newest at the time in the metadata `example_version`, which the official clients send,
+ * or at the start of the run. If that time is before the first version, it is the first version.
  */
 async function exampleVersions(tx: Tx, dataset_no: number, examples: readonly ExampleRow[]) {
   const changed = examples.filter(({ version }) => version > 1).map(({ example_index }) => example_index);

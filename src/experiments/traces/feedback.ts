@@ -58,7 +58,7 @@ export async function storeFeedback(
 }
 
 /**
- * Attaches feedback to the runs that it names: clients send feedback before its run.
+ * Attaches feedback to the runs that it names: clients may send feedback before the run.
  *
  * @returns the numbers of the sessions to which the reassigned feedback belonged before
  */

@@ -70,7 +70,7 @@ export class Ingestion {
     this.#span_export = span_export;
   }
 
-  /** @throws ApiError when the body cannot be read as a whole, or after the deadline */
+  /** @throws ApiError when no part of the body can be read, or after the deadline */
   async ingest(
     caller: Caller,
     request: IngestRequest,
@@ -113,7 +113,7 @@ export class Ingestion {
     });
   }
 
-  /** Ends the open runs of a trace whose program ended without a report. */
+  /** Ends the open runs of a trace whose program exited without sending their end. */
   async end(caller: Caller, end: TraceEnd): Promise<void> {
     const none = { attachments: [], feedback: [] };
     const changesIn = async (tx: Tx) => ({ operations: await endOperations(tx, caller.tenant_id, end), ...none });
@@ -155,7 +155,7 @@ function* partsOf(changes: TraceChanges): Generator<TraceChanges & { begins_at: 
   for (let begins_at = 0; ; begins_at += MAX_RUNS_OF_TRANSACTION) {
     const end = begins_at + MAX_RUNS_OF_TRANSACTION;
     const isLast = end >= operations.length;
-    // Attachments and feedback refer to runs.
+    // Attachments and feedback refer to runs, so the last transaction stores them.
     const { attachments, feedback } = isLast ? changes : { attachments: [], feedback: [] };
     yield { operations: operations.slice(begins_at, end), attachments, feedback, begins_at };
     if (isLast) return;

@@ -45,7 +45,7 @@ export interface RunDraft {
   payload: Payload;
   /** Whether the run had ended before the request. */
   was_ended: boolean;
-  /** Whether outputs, `extra`, the run type or another start were sent: the thread, tokens and costs are computed from them. */
+  /** Whether the request has outputs, `extra`, a run type or a new start time: thread, tokens and costs are computed from them. */
   changes_usage: boolean;
 }
 
@@ -111,7 +111,7 @@ type MergeState = Pick<Run, "merge_state">;
 
 export const isPosted = ({ merge_state }: MergeState): boolean => (merge_state & HAS_POST) !== 0;
 export const hasSession = ({ merge_state }: MergeState): boolean => (merge_state & HAS_SESSION) !== 0;
-/** Whether the metadata of the run itself name its thread. */
+/** Whether the run's own metadata names its thread. */
 export const hasThread = ({ merge_state }: MergeState): boolean => (merge_state & HAS_THREAD) !== 0;
 export const markSession = (run: MergeState): void => {
   run.merge_state |= HAS_SESSION;

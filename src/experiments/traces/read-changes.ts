@@ -131,7 +131,7 @@ class ChangeReader implements ReadChanges {
       for (const part of parseMultipart(bytes, { boundary: (boundary[1] ?? boundary[2]) as string, ...limits })) {
         const [kind, id = "", ...rest] = (part.name ?? "").split(".");
         const field = rest.join(".");
-        // `part.bytes` would copy them.
+        // A part usually has one chunk of content, which `part.bytes` would copy.
         const [data = new Uint8Array(), ...more] = part.content;
         const content = more.length === 0 ? data : part.bytes;
         const isOfRun = (kind === "post" || kind === "patch") && (field === "" || RUN_PARTS.has(field));
@@ -175,7 +175,7 @@ class ChangeReader implements ReadChanges {
     const parts = runs.get(name) ?? { kind, main: undefined, fields: {} };
     runs.set(name, parts);
     const isTooLarge = data.byteLength > MAX_FIELD_BYTES;
-    if (isTooLarge) this.#refuse([id, field], `is larger than ${MAX_FIELD_BYTES} bytes`);
+    if (isTooLarge) this.#refuse([id, field], `must be at most ${MAX_FIELD_BYTES} bytes`);
     const value = isTooLarge ? undefined : this.#parse(textOf(data), [id, field]);
     if (value === undefined) return;
     if (field !== "") parts.fields[field] = value;

@@ -19,7 +19,7 @@ export interface TraceEnd {
   session_name: string;
   /** In milliseconds. */
   started_at: number;
-  /** Error of the root, also if it has ended already; undefined leaves its result. */
+  /** Error of the root, even if it has already ended; undefined keeps its result. */
   error: string | undefined;
   /** Error of the other runs that have not ended, and of the root without `error`. */
   open_error: string;
@@ -60,7 +60,7 @@ export async function deleteSubtrees(tx: Tx, tenant_id: string, run_ids: string[
     tx,
     [...changed].sort((a, b) => a - b),
   );
-  // A run may be a part of the trace of a client, whose sums contain its tokens.
+  // A deleted run may belong to a trace of a client. The sums of that trace still include its tokens.
   const trace_ids = new Set(found.map(({ trace_id }) => trace_id));
   const rest = await traceNodes(tx, tenant_id, [...trace_ids]);
   for (const runs of Map.groupBy(rest, ({ trace_id }) => trace_id).values()) {

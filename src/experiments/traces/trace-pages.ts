@@ -22,7 +22,7 @@ import type { TraceRunRow } from "../storage/traces/trace-schema.ts";
 /** A page of 5,000 runs has 2 MB. */
 const MAX_RUNS = 5_000;
 
-/** What the pages for traces read: runs without payloads. */
+/** The data of the trace pages in the UI: runs without payloads. */
 export const tracePageOperations = ({ read }: Database) => ({
   /** @param after `next` of the previous page */
   async read({ tenant_id }: Caller, trace_id: string, after: string | undefined): Promise<Trace> {
@@ -101,7 +101,7 @@ const fieldsOf = (row: LightTraceRun) => ({
 });
 
 function toTraceRun(row: LightTraceRun & Pick<TraceRunRow, "metadata">): TraceRun {
-  // Most metadata is not parsed.
+  // Parses only metadata that contains the key. Most metadata does not.
   const node = row.metadata?.includes('"langgraph_node"') && parseJson<Record<string, unknown>>(row.metadata);
   const name = node ? node.langgraph_node : undefined;
   return { ...fieldsOf(row), ...(typeof name === "string" && { langgraph_node: name }) };
@@ -111,7 +111,7 @@ const cursorOf = ({ sort_key, run_id }: ListedTraceRun): string =>
   Buffer.from(JSON.stringify([sort_key, run_id])).toString("base64url");
 
 function readCursor(cursor: string, order_by: TracesQuery["order_by"]): ListCursor {
-  // The other keys are integers in the database.
+  // The sort keys other than costs are integers.
   const isKey = order_by === "total_cost" ? Number.isFinite : Number.isSafeInteger;
   try {
     const [sort_key, run_id] = JSON.parse(Buffer.from(cursor, "base64url").toString());

@@ -10,7 +10,7 @@ const MAX_TRACES = 200;
 
 type Session = { experiment_no: number; tenant_id: string };
 
-/** Deletes expired traces as a whole, oldest first. Several processes may do it: each transaction locks the session. */
+/** Deletes expired traces as a whole, oldest first. Several processes may run it concurrently: each transaction locks the session. */
 export const retentionOperations = (database: Database) => ({
   /** Also deletes expired tokens for feedback. Returns the number of deleted traces. */
   async sweep(retention_ms: number): Promise<number> {
@@ -34,7 +34,7 @@ export const retentionOperations = (database: Database) => ({
   },
 });
 
-/** Deletes the traces behind `after`, of about 1,000 runs. `last` is undefined when there are no more. */
+/** Deletes the next expired traces after `after`, with about 1,000 runs in total. `last` is undefined when no roots are left. */
 async function sweepNext(tx: Tx, session: Session, before_us: number, after: RunCursor | undefined) {
   if (!(await lockSession(tx, session))) return { deleted: 0, last: undefined };
   const roots = firstRoots(await rootsAfter(tx, session.experiment_no, { after, before_us, limit: MAX_TRACES }));

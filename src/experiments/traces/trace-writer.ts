@@ -38,7 +38,7 @@ import { ancestorIdsOf, invalidOrder, MAX_ORDER_CHARS, positionOf, startOf } fro
 import { treeUsage } from "./usage/tree-usage.ts";
 import { addUsageToAncestors } from "./usage/usage-of-ancestors.ts";
 
-/** The limit of the original. */
+/** LangSmith has the same limit. */
 const MAX_RUNS_OF_TRACE = 25_000;
 const MAX_ATTACHMENTS_OF_RUN = 100;
 
@@ -152,7 +152,7 @@ export class TraceWriter {
     await this.#write(nodes);
   }
 
-  /** Whether a run is in no trace for certain, or was in another one. */
+  /** Whether the parent of the run was unknown so far, or the run moves to another trace. */
   #mayMove({ run }: RunDraft): boolean {
     const isWaiting = run.is_provisional === 1 && run.parent_run_id !== null;
     return isWaiting || (this.#stored.get(run.run_id)?.trace_id ?? run.trace_id) !== run.trace_id;
@@ -162,7 +162,7 @@ export class TraceWriter {
    * Adds the usage of the drafts to the runs above them.
    *
    * @param nodes receives the runs above the drafts
-   * @returns the traces for which this was not possible, because other runs decide, too
+   * @returns the traces for which this is not possible, because their sums depend on other runs
    */
   async #addUsage(nodes: LoadedNodes, refuse: Refuse): Promise<Set<string>> {
     const traces = Map.groupBy(this.drafts, ({ run }) => run.trace_id);
@@ -263,7 +263,7 @@ export class TraceWriter {
 }
 
 /**
- * Stores the columns that differ from those before.
+ * Stores the columns that have changed.
  *
  * @returns the runs that have changed
  */
@@ -298,7 +298,7 @@ class LoadedNodes {
   }
 }
 
-/** Assigns runs that name no session or thread, and may have arrived before their root, to those of the root. */
+/** Gives runs that name no session or no thread that of their root. The runs may have arrived before the root. */
 function inheritFromRoot(root: TraceNode | undefined, runs: TraceNode[]): void {
   if (!root) return;
   for (const run of runs) {

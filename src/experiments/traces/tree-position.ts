@@ -39,7 +39,7 @@ export const ancestorIdsOf = (dotted_order: string): string[] =>
     .map((segment) => segment.slice(-36));
 
 /**
- * The position that the fields of a run define. The error messages are those of the original.
+ * The position that the fields of a run define. The error messages are those of LangSmith.
  *
  * @param findParent the position of another run, if it is known
  * @returns undefined when the fields name no position

@@ -26,7 +26,7 @@ export interface StagedRow {
 
 const DEFAULT_RUN_NAME = "run";
 
-/** Two lines in a table. */
+/** Fills about two lines of a table cell in the UI. */
 const PREVIEW_CHARS = 200;
 
 export function stagedRow(row: UploadRow): StagedRow {
@@ -60,7 +60,7 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(",")}}`;
 }
 
-/** The beginning of a payload as JSON, or of the text if a text is the payload's only value. */
+/** The beginning of a payload as JSON, or of its only value if this is a string. */
 export function previewOf(payload: Record<string, unknown>): string {
   const values = Object.values(payload);
   const text = values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(payload);

@@ -65,7 +65,7 @@ async function store(tx: Tx, caller: Caller, { head, staging }: CheckedUpload): 
 }
 
 /**
- * Finds the dataset of an upload by id, or by name without an id, and locks it until the transaction ends. Creates a missing
+ * Finds the dataset of an upload by id, or by name if the upload has no id, and locks it until the transaction ends. Creates a missing
  * dataset; the default name contains the id.
  *
  * @throws ApiError when id and name belong to different datasets, or the dataset was not created by an upload

@@ -83,7 +83,7 @@ export function createExperimentsService(options: ExperimentsOptions): Experimen
   return { ...Object.fromEntries(groups), stop } as unknown as ExperimentsService;
 }
 
-/** The memory of an argument that moves to the worker instead of being copied: a buffer that nothing else uses. */
+/** The buffer of an argument, if nothing else uses it. It is transferred to the worker instead of copied. */
 const ownBuffer = (arg: unknown): ArrayBuffer[] =>
   arg instanceof Uint8Array && arg.byteLength === arg.buffer.byteLength ? [arg.buffer as ArrayBuffer] : [];
 

@@ -2,7 +2,7 @@ import type { Operations } from "./operations.ts";
 
 /**
  * Reads continue while an upload is stored (1 s for 10,000 rows) and while bootstrap intervals are computed (0.1 s each). Traces have a
- * separate worker, because clients wait at most 10 s for the response, and a large upload takes as long.
+ * separate worker, because clients wait at most 10 s for the response, and a large upload can take that long.
  */
 export type WorkerName = "read" | "write" | "compute" | "ingest";
 
@@ -13,7 +13,7 @@ type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Gro
 export const OPERATION_WORKERS = {
   uploads: { begin: "write", push: "write", finish: "write", abandon: "write" },
   traces: { ingest: "ingest", ingestSpans: "ingest", end: "ingest", delete: "ingest" },
-  // The ingestion has loaded the built-in prices, and the regular expressions are checked there.
+  // This worker has already loaded the built-in prices and the library that checks the patterns.
   prices: { list: "read", create: "ingest", update: "ingest", delete: "ingest" },
   reprice: { session: "ingest" },
   retention: { sweep: "ingest" },

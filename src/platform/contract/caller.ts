@@ -11,7 +11,7 @@ export const DEFAULT_SCOPES: readonly Scope[] = ["agents", "experiments", "token
 export const ROLES = ["member", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The tenant owns the visible records. The contracts also call it workspace or organization. */
+/** A caller sees only the records of its tenant. The API contracts also call the tenant workspace or organization. */
 export interface Caller {
   tenant_id: string;
   user_id: string;

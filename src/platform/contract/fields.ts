@@ -28,7 +28,7 @@ export function unsearchableReason(object: object): string | undefined {
   const isWithin = (value: unknown, level: number): boolean => {
     if (typeof value !== "object" || value === null) return true;
     if (level > MAX_SEARCHABLE.levels) return false;
-    // Comparing an array or object in an array takes as long as comparing a member of an object.
+    // An array or object in an array counts like a key, because its comparison takes as long.
     keys += Array.isArray(value) ? value.filter((item) => typeof item === "object").length : Object.keys(value).length;
     return keys <= MAX_SEARCHABLE.keys && Object.values(value).every((item) => isWithin(item, level + 1));
   };
@@ -54,11 +54,11 @@ export const threadParams = z.object({ thread_id: uuid });
 
 export const graphId = z.string().min(1).max(500);
 
-/** An opaque id. Graphs create it as a time-ordered UUID. */
+/** An opaque id. The IDs that graphs create are time-ordered UUIDs. */
 export const checkpointId = z.string().min(1).max(500);
 
 /**
- * `schema` or null. `.nullable()` would mark a named schema as nullable everywhere in the OpenAPI document. An error has the message of
+ * `schema` or null. `.nullable()` would mark a named schema as nullable everywhere in the OpenAPI document. The error message is that of
  * the first issue; `exactIssues` finds the invalid fields.
  */
 export function nullable<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | null, z.input<T> | null> {
@@ -157,7 +157,7 @@ export function jsonResponse<T extends z.ZodType>(schema: T, description: string
   return { description, content: { "application/json": { schema } } };
 }
 
-/** A request without a body and content type reads as `{}`. */
+/** A missing body is read as `{}`, except on routes with FastAPI input rules. */
 export function jsonBody<T extends z.ZodType>(schema: T) {
   return { required: true, content: { "application/json": { schema } } };
 }

@@ -11,7 +11,7 @@ import {
   uuidMessage,
 } from "./pydantic-messages.ts";
 
-// Fields with the lax validation of FastAPI, which accepts numbers and booleans as strings. Values and messages were compared with
+// Fields with the lax validation of FastAPI, which accepts numbers and booleans as strings. Values and error messages were compared with
 // pydantic 2.13.
 
 class Invalid {

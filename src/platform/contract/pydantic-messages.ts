@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import { isUuid } from "../lib/ids.ts";
 
-// Error types and messages of pydantic 2.13, which clients of FastAPI services compare.
+// Error types and error messages of pydantic 2.13. Clients of FastAPI services may match them.
 
 /** `ctx` has the values that the message contains. */
 export type PydanticMessage = [type: string, msg: string, ctx?: Record<string, unknown>];
@@ -27,7 +27,7 @@ export function messageForIssue(issue: z.core.$ZodIssue): PydanticMessage {
       if (issue.format === "datetime") return datetimeMessage(datetimeError(String(issue.input)));
       return ["value_error", issue.message];
     case "invalid_value":
-      // zod treats a boolean in a query string as a choice of words.
+      // zod reports an invalid boolean in a query string as an invalid choice.
       if ((issue as { expected?: string }).expected === "stringbool")
         return ["bool_parsing", "Input should be a valid boolean, unable to interpret input"];
       return choiceMessage("enum", issue.values);

@@ -71,7 +71,7 @@ const MASK = "**********";
 
 const isSecretField = (name: string | number | undefined): boolean => SECRET_FIELDS.has(String(name));
 
-/** A copy of a value with masked secrets; undefined if it exceeds the limit, above which it is not read. */
+/** A copy of a value with masked secrets. Copying stops at the limit, and the result is undefined if the value exceeds it. */
 export function redactedInput(value: unknown, field?: string | number): unknown {
   const budget = { chars: MAX_INPUT_CHARS };
   const copy = redactedCopy(value, field, budget);

@@ -69,9 +69,9 @@ export async function retryWhileUnavailable<T>(isOver: () => boolean, work: () =
 
 /** The error for callers, without the message of the driver. */
 export const hideDriverMessage = (error: unknown): unknown =>
-  isUnavailable(error) ? new DatabaseUnavailableError("The database does not respond. Try again.") : error;
+  isUnavailable(error) ? new DatabaseUnavailableError("The database is unavailable. Try again.") : error;
 
-/** The error to send to a graph host. Graph hosts distinguish only this error class. */
+/** The error to send to a graph host. Graph hosts distinguish only DatabaseUnavailableError from other errors. */
 export function toHostError(error: unknown): { name: string; message: string } {
   const { message } = error as Error;
   return { name: error instanceof DatabaseUnavailableError ? error.name : "Error", message };

@@ -39,8 +39,8 @@ export interface Database {
   /** Counts the connections of this process on Postgres. */
   connections?(): { active: number; idle: number; waiting: number };
   /**
-   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. A deadlock or
-   * serialization failure repeats it.
+   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. After a deadlock or
+   * serialization failure, `work` runs again.
    *
    * @param hint emitted as soon as the writes that it triggers can see this write: after the commit on Postgres; immediately on SQLite, so
    * that both writes share a commit
@@ -73,7 +73,7 @@ export interface Dialect {
   forShare<Q>(query: Q): Q;
   /** Like {@link forUpdate}, without the rows that another transaction has locked. */
   skipLocked<Q>(query: Q): Q;
-  /** Whether the process that holds a run is connected. SQLite has one process, so the lease decides. */
+  /** Whether the process that holds a run is connected. Always true on SQLite, where only the lease reveals a lost process. */
   workerIsPresent(): RawBuilder<boolean>;
   /** Whether a text contains `part`, case-insensitive. */
   containsText(text: Expression<string | null>, part: string): RawBuilder<boolean>;
@@ -83,7 +83,7 @@ export interface Dialect {
   jsonEntries(json: RawBuilder<string | null>): RawBuilder<unknown>;
   /** The number at a path of a column with JSON text, or null. */
   jsonNumber(column: string, path: readonly string[]): RawBuilder<number | null>;
-  /** Whether a field of the object in a column with JSON text has the type of `value` and compares to it. Texts compare by their bytes. */
+  /** Whether a field of a column's JSON object has the type of `value` and satisfies the comparison. Strings are compared by bytes. */
   jsonCompare(
     column: string,
     field: string,
@@ -92,7 +92,7 @@ export interface Dialect {
   ): RawBuilder<boolean>;
   /** The first part of a text that matches a regular expression, or null. The expression has no capturing groups. */
   matchingText(text: Expression<string>, pattern: string): RawBuilder<string | null>;
-  /** Aggregates numbers to one text with commas, without nulls, in no order; null without numbers. */
+  /** Aggregates numbers into a comma-separated text in any order. Nulls are skipped; the result is null if there are no numbers. */
   joinNumbers(number: Expression<number | null>): RawBuilder<string | null>;
   /** Maximum number of parameters in a statement. */
   readonly max_parameters: number;
@@ -120,8 +120,8 @@ export async function checkDatabase(database: Database, { asks }: { asks: boolea
 const UNIQUE_WRITE_ATTEMPTS = 3;
 
 /**
- * A write that checks whether a name or id is free. On Postgres two concurrent writes may both find it free; then the unique index
- * refuses one of them, and its repetition reports the conflict.
+ * A write that checks whether a name or id is free. On Postgres, two concurrent writes may both find it free. The unique index then
+ * rejects one of them, and the retry reports the conflict.
  */
 export async function writeUnique<T>(database: Database, write: (tx: Tx) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

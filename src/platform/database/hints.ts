@@ -4,7 +4,7 @@ import { EventEmitter } from "node:events";
 export type Hint =
   /** A run may be ready to be claimed, now or in `in_ms` milliseconds. A new run may not be committed yet. */
   | { kind: "runs"; in_ms?: number; isNew?: boolean }
-  /** The row of the run requests its cancellation. */
+  /** The row of the run contains a request to cancel it. */
   | { kind: "cancel"; run_id: string }
   /** A run of the thread has started, or the thread was deleted. */
   | { kind: "thread"; thread_id: string }

@@ -42,7 +42,7 @@ export async function migrate(database: Database, migrations: readonly Migration
   });
 }
 
-/** On Postgres one database has several series: "001-agent-server" is of the series "", "experiments-001" of "experiments-". */
+/** On Postgres one database has several series: "001-agent-server" belongs to the series "", "experiments-001" to "experiments-". */
 const seriesOf = ({ name }: { name: string }): string => name.replace(/\d.*/, "");
 
 const execute = (tx: Tx, statement: string) => tx.run(sql.raw(statement).compile(tx.k));

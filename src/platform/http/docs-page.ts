@@ -25,7 +25,7 @@ interface Operation {
   responses?: Record<string, { description?: string }>;
 }
 
-/** The API reference as one page without scripts and other files. */
+/** The API reference as one page without scripts or other files. */
 export function docsPage(document: ApiDocument) {
   const { info, tags = [], paths = {} } = document;
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;

@@ -17,7 +17,7 @@ export const fastapiErrors: RequestErrors = {
     ]),
 };
 
-/** As in FastAPI, an empty value is a value, the last of repeated values counts, and a `null` body is a missing body. */
+/** As in FastAPI, empty query values are kept, the last of repeated values counts, and a `null` body counts as missing. */
 export const fastapiInput: InputRules = {
   query: (context) =>
     Object.fromEntries(

@@ -14,7 +14,7 @@ const FAILED = {
     "Waiting for the run failed because of an internal error. The run continues: join the run to get its result.",
 };
 
-/** A JSON response whose text may take long. It starts after one second, and has a line break every five seconds before the text. */
+/** A JSON response for slow results. It starts within one second and sends a line break every five seconds until the text is ready. */
 export async function keepAliveResponse(
   text: Promise<string>,
   headers: Record<string, string>,
@@ -47,8 +47,8 @@ export async function keepAliveResponse(
 }
 
 /**
- * A JSON array that is fetched in pages of JSON items with commas between them. The first page decides the status. Each page is fetched
- * after the client has received the previous one, so the response uses the memory of one page.
+ * A JSON array that is fetched in pages of JSON items with commas between them. Only the first page can fail with an error status. Each
+ * page is fetched after the client has received the previous one, so the response uses the memory of one page.
  *
  * @param pages returns the last page
  * @param onBreak called when a later page fails, which closes the connection

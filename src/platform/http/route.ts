@@ -95,7 +95,7 @@ const lenientInput: InputRules = {
   body: (body) => (body === undefined ? {} : body),
 };
 
-/** Replaces NUL, which no database stores in a text. */
+/** Replaces NUL, which Postgres cannot store in text. */
 export const withoutNul = (text: string): string => text.replaceAll("\0", "\ufffd");
 
 /** Serves a route and adds it to the OpenAPI document. */

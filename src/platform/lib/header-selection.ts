@@ -11,7 +11,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
   "x-tenant-id",
 ]);
 
-/** Matching a pattern with several `*` takes a time that grows with a power of the length. */
+/** The time to match a pattern with several `*` grows polynomially with the length of the name. */
 const MAX_NAME_LENGTH = 128;
 
 /** @param includes names, in which `*` matches any text. `excludes` takes precedence. */
@@ -29,7 +29,7 @@ export function headerSelection(includes: readonly string[], excludes: readonly 
 function matcherOf(patterns: readonly string[]): (name: string) => boolean {
   const expressions = patterns.map((pattern) => {
     const parts = pattern.toLowerCase().split("*");
-    return new RegExp(`^${parts.map((part) => part.replaceAll(/[^\w-]/g, "\\RegExp.escape(part)")).join(".*")}$`);
+    return new RegExp(`^${parts.map((part) => part.replaceAll(/[^\w-]/g, "\\$&")).join(".*")}$`);
   });
   return (name) => expressions.some((expression) => expression.test(name));
 }

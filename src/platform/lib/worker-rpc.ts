@@ -42,7 +42,7 @@ interface OpenCall {
   pieces?: AsyncQueue<unknown>;
 }
 
-/** Calls operations in a worker thread. A call starts the thread if it does not run. Only open calls keep the process alive. */
+/** Calls operations in a worker thread. A call starts the thread if it is not running. Only open calls keep the process alive. */
 export class WorkerRpc<O extends Operations> {
   readonly #options: WorkerRpcOptions;
   readonly #open = new Map<number, OpenCall>();
@@ -56,7 +56,7 @@ export class WorkerRpc<O extends Operations> {
 
   /**
    * @param transfer buffers of the arguments that are moved, not copied
-   * @throws the error of the operation (ApiError, InvalidRequestError and JsonError keep their class), or why the worker ended
+   * @throws the error of the operation (ApiError, InvalidRequestError and JsonError keep their class), or the reason why the worker ended
    */
   call<Name extends keyof O & string>(
     operation: Name,

@@ -9,7 +9,7 @@ import { SideBar } from "./side-bar.tsx";
 const loadPalette = () => import("./palette.tsx");
 const Palette = lazy(loadPalette);
 
-/** Layout around all pages, with the side bar, the command palette and the keyboard shortcuts. Public pages have shortcuts only. */
+/** Layout around all pages, with the sidebar, the command palette and the keyboard shortcuts. Public pages have shortcuts only. */
 export function Frame() {
   const [open, setOpen] = useState<"palette" | "keys">();
   const close = () => setOpen(undefined);

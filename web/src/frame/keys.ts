@@ -24,12 +24,12 @@ export function useKeys(keys: Keys): void {
 
 export const activeKeys = (): Keys => Object.assign({}, ...active.map((entry) => entry.current));
 
-/** Whether the user is typing or using a list or menu. Shortcuts are then disabled. */
+/** Whether the user is typing or using a list or menu. Shortcuts without ⌘ or Ctrl are then disabled. */
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof Element &&
   target.closest(`input:not(${OPTIONS}), textarea, select, [contenteditable], [role=menu], [role=listbox]`) !== null;
 
-/** They handle only arrows and Space. */
+/** Radio buttons and checkboxes handle only the arrow keys and Space. */
 const OPTIONS = "[type=radio], [type=checkbox]";
 const isChoosing = (key: string, target: EventTarget | null): boolean =>
   (key === " " || key.startsWith("Arrow")) && target instanceof Element && target.matches(OPTIONS);

@@ -27,7 +27,7 @@ export function number(value: Maybe): string {
 
 const TWO_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 2 });
 
-/** Formats a difference that is shown beside the exact number with two significant digits: `0.57`, `12`. */
+/** Formats a difference with two significant digits, for display next to the exact number: `0.57`, `12`. */
 export const rough = (value: Maybe): string =>
   isMissing(value) ? DASH : Math.abs(value) < 100 ? withMinus(TWO_DIGITS.format(value)) : number(value);
 

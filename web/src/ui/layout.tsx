@@ -29,7 +29,7 @@ export const DetailSection = ({ title, children }: { title: string; children: Re
 /** Joins class names and skips falsy values. */
 export const classes = (...names: (string | false | null | undefined)[]): string => names.filter(Boolean).join(" ");
 
-/** Media query for narrow screens, which have the side bar at the bottom and show tables as cards. */
+/** Media query for narrow screens, where the sidebar is at the bottom and tables are shown as cards. */
 export const isNarrow = "(max-width: 639px)";
 
 export const useMedia = (query: string): boolean =>

@@ -8,7 +8,7 @@ const MAX_DELTAS = 100;
 /** A delta of at most this many UTF-16 units ends the search for a smaller one. */
 const SMALL_DELTA = 500;
 
-/** Event types that contain the state. Successive events of different such types share more text than two of the same type. */
+/** Event types that contain the state. Consecutive events of different state types share more text than two of the same type. */
 const STATE_TYPES = new Set(["values", "checkpoints", "debug", "tasks"]);
 
 /** Whether events of a type, which may have a namespace after a bar, contain the state. */
@@ -58,7 +58,7 @@ export class EventEncoder {
   }
 }
 
-/** The smallest delta that is shorter than half of the text. The second base is tried only if the first gives no small delta. */
+/** The smallest delta below half of the text's length. Tries the second base only if the first gives no delta below SMALL_DELTA. */
 function smallestDelta(text: string, ...bases: (BaseText | undefined)[]): Delta | undefined {
   let best: Delta | undefined;
   let size = text.length / 2;

@@ -25,11 +25,11 @@ export interface ExecutorOptions extends HostRequestOptions, SettleContext {
   onDone(executor: Executor): void;
 }
 
-/** Delay of a run that returns to the queue because no host is free. */
+/** Delay of a run that returns to the queue because no host is free or the start failed. */
 const NO_HOST_DELAY_MS = 250;
 /** Delay of a run that returns to the queue because the database failed. */
 const DATABASE_DELAY_MS = 500;
-/** Retries of the final write of a run end after this time; then the rescue ends the run. */
+/** Retries of the final write of a run end after this time. The rescue (run-leases.ts) then requeues or ends it. */
 const MAX_RETRY_MS = 30_000;
 
 /** Executes one claimed run until it is settled, handed back to the queue, or lost to another worker. */
@@ -137,7 +137,7 @@ export class Executor {
     this.#read_failure = error;
   }
 
-  /** Aborts the graph, and settles the run without its host after the grace period. With `lease_lost`, waits for the end of the run here. */
+  /** Aborts the graph, and settles the run without its host after the grace period. With `lease_lost`, stops executing it at once. */
   async stop(reason: AbortReason): Promise<void> {
     if (this.#ended || (this.#stopping && reason !== "lease_lost")) return this.#ended;
     this.#stopping = reason;
@@ -160,7 +160,7 @@ export class Executor {
     this.#options.pool.release(this.run, host);
   }
 
-  /** Ends or returns a run whose host died. */
+  /** Ends a run whose host died, or returns it to the queue. */
   async onHostLost(reason: string): Promise<void> {
     const { crashes } = this.run;
     this.#options.traces?.onHostLost(this.run);
@@ -212,7 +212,7 @@ export class Executor {
     });
   }
 
-  /** @param thread_status of a run that leaves its thread as it is */
+  /** @param thread_status status for the thread; undefined if the outcome determines it */
   async #settle(
     outcome: HostOutcome,
     { events, steps }: Unwritten,
@@ -234,7 +234,7 @@ export class Executor {
     await this.#retryWrite(() => settle(this.#options, settlement));
   }
 
-  /** Safe to retry: after a commit with a lost response the epoch has changed or the run has ended. */
+  /** Safe to retry: if a commit succeeded but its response was lost, the epoch has changed or the run has ended. */
   #retryWrite<T>(write: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + MAX_RETRY_MS;
     return retryWhileUnavailable(() => performance.now() > deadline, write);
@@ -260,7 +260,7 @@ export class Executor {
     try {
       await work();
     } catch (error) {
-      // The run is still `running` in the database: the rescue ends it when the lease expires.
+      // The run is still `running` in the database. After its lease has expired, the rescue requeues or ends it.
       this.#options.log.error(
         { error, run_id: this.run.run_id },
         "updating the run failed; the run stays claimed until its lease expires",

@@ -90,7 +90,7 @@ export class HostRequests {
     this.#journal.store(this.#stepOf(write));
   }
 
-  /** Commits the writes of the graph that no checkpoint followed. */
+  /** Adds the store writes that followed the last checkpoint write to the journal. */
   finish(): void {
     const staged = this.#store.takeStaged();
     if (staged) this.#journal.store(staged);
@@ -101,7 +101,7 @@ export class HostRequests {
     this.#fetches.cancelAll();
   }
 
-  /** The results of a node, with its writes to the store. */
+  /** A checkpoint write, together with the preceding writes to the store. */
   #stepOf(write: CheckpointWrite): (tx: Tx) => Promise<void> {
     const staged = this.#store.takeStaged();
     return async (tx) => {
@@ -170,7 +170,7 @@ async function find(run: RunRow, request: TokenRequest, options: TokenRequestOpt
 
 async function refuseUnlessHeld({ read }: Database, run: RunRow): Promise<void> {
   if (!(await holdsLease(read, run)))
-    throw new Error("The token request was rejected: the run was stopped, or another process has taken over the run.");
+    throw new Error("The request was rejected: the run was stopped, or another process has taken over the run.");
 }
 
 /** Answers a request as if the user had sent it. */

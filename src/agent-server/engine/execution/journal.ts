@@ -5,7 +5,7 @@ import { holdsLease, type Lease } from "../../storage/run-leases.ts";
 import type { Feed } from "../streams/feed.ts";
 import { type DeltaBase, EventEncoder } from "./event-encoder.ts";
 
-/** A write of the graph, committed only while the fence holds. */
+/** A write of the graph. It is committed only if the fence ({@link holdsLease}) permits it. */
 type Step = (tx: Tx) => Promise<void>;
 
 interface Entry {
@@ -20,7 +20,7 @@ export interface Unwritten {
   steps: Step[];
 }
 
-/** Events wait this long for a batch. A checkpoint is written with the waiting events, so a crash cannot keep a step and lose its events. */
+/** Events wait this long for a batch. A checkpoint is written with the waiting events, so that every stored step has its events. */
 const BATCH_MS = 10;
 
 export interface JournalOptions {

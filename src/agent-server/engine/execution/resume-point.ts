@@ -43,7 +43,7 @@ export async function loadResumePoint({ read }: Database, run: RunRow, { kwargs 
   return { head, begun, base: last?.output ? { run_id: last.run_id, output: last.output } : undefined };
 }
 
-/** How LangGraph writes the ID of an interrupt: it takes an object with only such keys as answers by interrupt. */
+/** Format of LangGraph interrupt IDs. LangGraph treats a `resume` object as a map by interrupt ID if all of its keys match. */
 const INTERRUPT_ID = /^[0-9a-f]{32}$/;
 
 export interface ResumeRefusal {
@@ -51,7 +51,7 @@ export interface ResumeRefusal {
   thread_status: ThreadRow["status"];
 }
 
-/** Why a run with `strict_resume` must not start: it answers interrupts that are not open. */
+/** The error of a run with `strict_resume` that resumes interrupts that are not open; undefined if the run may start. */
 export async function refusedResume(
   read: Tx,
   { tenant_id, thread_id }: RunRow,

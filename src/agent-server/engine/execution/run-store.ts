@@ -5,7 +5,7 @@ import { checkStoreOperation } from "../../store/operations.ts";
 import type { Store, StoreWrite } from "../../store/store.ts";
 import type { Journal } from "./journal.ts";
 
-/** Size of the writes that wait for the step of the run, in characters. Each write counts at least {@link MIN_SIZE}. */
+/** Staged writes are committed early when their total size in characters exceeds this. Each counts at least {@link MIN_SIZE}. */
 const MAX_STAGED = 4_000_000;
 const MIN_SIZE = 1_000;
 
@@ -53,7 +53,7 @@ export class RunStore {
     else await this.#journal.written();
   }
 
-  /** The waiting writes, which the caller commits. */
+  /** Removes and returns the staged writes. The caller must commit them. */
   takeStaged(): ((tx: Tx) => Promise<void>) | undefined {
     if (this.#staged.length === 0) return undefined;
     const writes = this.#staged;

@@ -1,10 +1,10 @@
 import type { RunStatus, ThreadStatus } from "../../contract/records.ts";
 import type { AbortReason, HostOutcome } from "../../graph-hosts/host.ts";
 
-/** A run fails after this many deaths of its graph host. */
+/** A run fails after its graph host has crashed this many times. */
 export const MAX_CRASHES = 3;
 
-/** Maximum attempts of a run. A run rarely causes the death of a whole process, so the limit is high. */
+/** Maximum attempts of a run. A run rarely crashes a whole process, so the limit is high. */
 export const MAX_ATTEMPTS = 20;
 
 export interface Verdict {

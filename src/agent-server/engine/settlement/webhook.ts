@@ -29,7 +29,7 @@ export async function storeWebhook(tx: Tx, { webhook, ...key }: RunRow, { values
   await insertWebhookDelivery(tx, { run_id, tenant_id, url: webhook, origin, payload });
 }
 
-/** JSON text. Parsing the values would block the thread that serves requests: a state may have megabytes. */
+/** JSON text. Parsing the values would block the event loop: a state can be several megabytes in size. */
 function payloadOf(run: RunRow, values: string | null, error: string | null): string {
   const { run_id, thread_id, assistant_id, status, multitask_strategy, cancel_reason, started_at, ended_at } = run;
   const fields = {

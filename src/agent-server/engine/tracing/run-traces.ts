@@ -14,7 +14,7 @@ export interface TracingSettings {
 /** A run whose host has not sent the end of its trace yet. */
 interface OpenTrace {
   run: RunRow;
-  /** Set once the run has ended. */
+  /** Set after the run has ended, if its host does not send the whole trace. */
   end?: TraceEnd | undefined;
   timer?: NodeJS.Timeout;
 }
@@ -140,5 +140,5 @@ export class RunTraces {
   }
 }
 
-/** A number from 0 to 1 by the random end of an id, so that the decision is the same in all attempts. */
+/** A number from 0 to 1, derived from the random last digits of an id, so that all attempts get the same decision. */
 const shareOf = (id: string): number => Number.parseInt(id.slice(-8), 16) / 2 ** 32;

@@ -11,7 +11,7 @@ const REPEAT_AFTER_MS = 60_000;
 
 export interface TraceDeletionsOptions {
   database: Database;
-  /** Undefined if no traces are stored: the rows are only removed. */
+  /** Undefined if no traces are stored: the deletion requests are then only removed. */
   queue: TraceQueue | undefined;
   log: Log;
 }

@@ -3,7 +3,7 @@ import { newId } from "../../../platform/lib/ids.ts";
 import { withTimeout } from "../../../platform/lib/signal.ts";
 import type { TraceEnd, TraceStore } from "./trace-queue.ts";
 
-/** A call of {@link TraceStore}. The body is a body of `POST /runs/batch`, the JSON of a {@link TraceEnd}, or that of run IDs. */
+/** A call to {@link TraceStore}. The body is that of `POST /runs/batch`, a {@link TraceEnd} as JSON, or a JSON list of run IDs. */
 export interface OutboxEntry {
   id: string;
   kind: "runs" | "end" | "delete";

@@ -10,9 +10,9 @@ export interface TraceEnd {
   session_name: string;
   /** In milliseconds. */
   started_at: number;
-  /** Error of the root, also if it has ended already; undefined leaves its result. */
+  /** Error of the root, set even if the root has already ended; undefined keeps the recorded error. */
   error: string | undefined;
-  /** Error of the runs below the root that have not ended. */
+  /** Error of the other runs that have not ended, and of an open root without `error`. */
   open_error: string;
 }
 
@@ -35,7 +35,7 @@ type NewEntry = { tenant_id: string } & (
 );
 type RunsEntry = Extract<Entry, { kind: "runs" }>;
 
-/** While more waits, new runs are not traced. */
+/** While more bytes are waiting to be stored, new runs are not traced. */
 const MAX_PENDING_BYTES = 64 * 2 ** 20;
 /** Runs of one workspace are stored together up to this size. */
 const MAX_BATCH_BYTES = 4 * 2 ** 20;
@@ -57,7 +57,7 @@ export class TraceQueue {
   #isStopping = false;
   #isStopped = false;
   readonly #idle = new Signal();
-  /** Notified when enough runs for a batch wait, or the service stops. */
+  /** Notified when enough runs for a batch are waiting, or when the service stops. */
   readonly #full = new Signal();
 
   constructor(store: TraceStore, log: Log) {
@@ -87,14 +87,14 @@ export class TraceQueue {
     this.#add({ kind: "end", tenant_id, end });
   }
 
-  /** Deletes runs after what was added before. */
+  /** Deletes runs once all earlier entries are processed. */
   async delete(tenant_id: string, run_ids: string[]): Promise<void> {
     const deleted = Promise.withResolvers<void>();
     this.#add({ kind: "delete", tenant_id, run_ids, deleted });
     return deleted.promise;
   }
 
-  /** Removes the waiting runs of a run that was deleted. */
+  /** Removes the waiting trace runs of a deleted run. */
   discard(run_id: string): void {
     this.#entries = this.#entries.filter((entry) => {
       const isOfRun = entry.kind === "runs" && entry.run_id === run_id;
@@ -128,7 +128,7 @@ export class TraceQueue {
   async #storeAll(): Promise<void> {
     this.#isBusy = true;
     while (this.#entries.length > 0) {
-      // A transaction costs as much as the runs of several traces.
+      // Waits for more runs: a transaction costs as much as storing the runs of several traces.
       if (!this.#isStopping) await this.#full.wait(GATHER_MS);
       const last = this.#entries.at(-1);
       for (let entry = this.#entries[0]; entry && last; entry = this.#entries[0]) {

@@ -26,7 +26,7 @@ export interface TokenInterruptValue {
 export const tokenInterruptId = (auth_url: string): string =>
   createHash("sha256").update(`an OAuth token granted at ${auth_url}`).digest("hex").slice(0, 32);
 
-/** Whether an interrupt requests a token. The stored token resumes it, not a value. */
+/** Whether an interrupt requests a token. The stored token resumes it, not a resume value. */
 export function isTokenInterrupt({ id, value }: { id?: string; value?: unknown }): boolean {
   const { auth_url } = (value ?? {}) as Partial<TokenInterruptValue>;
   return typeof auth_url === "string" && id === tokenInterruptId(auth_url);

@@ -9,7 +9,7 @@ interface FetchObject {
   fetch(request: Request, env?: HonoEnv): unknown;
 }
 
-/** Survives a middleware that replaces the request. */
+/** Carries the id of the request, because a middleware may replace the request object. */
 interface HonoEnv {
   [REQUEST_ID]: number;
 }
@@ -40,7 +40,7 @@ export interface AppServerOptions {
   connection: ServiceConnection;
   /** Loads the export that `http.app` names. */
   load(): Promise<unknown>;
-  /** Executes `work` in the context of a request, in which clients without a URL have the caller of the request. */
+  /** Executes `work` in the context of a request: clients without a URL then call the server as the caller of the request. */
   inRequest<T>(request: { id: number; signal: AbortSignal }, work: () => T): T;
 }
 

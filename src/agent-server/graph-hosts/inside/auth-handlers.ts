@@ -4,7 +4,7 @@ import type { Auth } from "./loading/auth.ts";
 
 type Answer = string[] | { user: string } | AuthDecision | AuthRefusal;
 
-/** @throws Error when a handler fails or returns a value that has no meaning */
+/** @throws Error when a handler fails or returns an invalid value */
 export async function answerAuth(auth: Auth, query: AuthQuery): Promise<Answer> {
   if (query.kind === "auth_handlers") return Object.keys(auth.callbacks);
   try {
@@ -32,7 +32,7 @@ async function authenticate(
   return user.is_authenticated ? { user: JSON.stringify(user) } : refuse(401, "Unauthorized");
 }
 
-/** Undefined for methods such as TRACE, and for addresses with a user name. */
+/** Undefined for methods such as TRACE, and for URLs that contain a user name. */
 function requestOf(url: string, init: RequestInit): Request | undefined {
   try {
     return new Request(url, init);
@@ -70,7 +70,7 @@ async function authorize(
   return { value: JSON.stringify(value), filter };
 }
 
-/** @throws Error if the filter has a value without a meaning, such as undefined, which would otherwise select every record */
+/** @throws Error if the filter contains an unsupported value, such as undefined, which would otherwise select every record */
 function filterOf(returned: unknown): MetadataFilter {
   const proto = typeof returned === "object" && returned !== null ? Object.getPrototypeOf(returned) : undefined;
   if (proto !== Object.prototype && proto !== null) throw invalidFilter("a filter", returned);
@@ -110,7 +110,7 @@ const invalidFilter = (name: string, value: unknown): Error =>
 /** Headers that describe the body or the connection, which the service sets. */
 const OWN_HEADERS = /^(content-.*|transfer-encoding|connection|keep-alive|upgrade|trailer|date)$/i;
 
-/** Undefined unless the error is an HTTPException with the status of an error. */
+/** Undefined unless the error is an HTTPException with an error status (400 to 599). */
 function refusalOf(error: unknown): AuthRefusal | undefined {
   if (!isHttpException(error)) return undefined;
   const { status, message, headers } = error;

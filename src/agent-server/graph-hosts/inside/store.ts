@@ -39,7 +39,7 @@ function toRequest(operation: Operation): StoreOperation {
   if ("value" in operation) {
     const { namespace, key, value, index } = operation;
     if (value === null) return { kind: "delete", namespace, key };
-    // The same limits and replacements as for values of requests, on the thread of the host.
+    // Applies the limits and replacements of request values here, on the thread of the host.
     return { kind: "put", namespace, key, value: JSON.stringify(plain(value)), index };
   }
   if ("key" in operation) return { kind: "get", namespace: operation.namespace, key: operation.key };
@@ -48,7 +48,7 @@ function toRequest(operation: Operation): StoreOperation {
   return { kind: "namespaces", prefix: pathOf("prefix"), suffix: pathOf("suffix"), max_depth, limit, offset };
 }
 
-/** The value as JSON has it. */
+/** The value after a round trip through JSON. Throws if it exceeds the limits of request values. */
 const plain = <T>(value: T): T => (value === undefined ? value : (parseUntrusted(JSON.stringify(value)) as T));
 
 function fromResult(operation: Operation, result: unknown) {

@@ -6,12 +6,12 @@ type Emit = (event: string, data: string) => void;
 /** LangGraph modes by stream mode of the API, where they differ. */
 const SOURCES: Record<string, string[]> = {
   "messages-tuple": ["messages"],
-  // Tokens and, for messages that no model has streamed, values.
+  // `messages` supplies tokens, and `values` supplies messages that no model has streamed.
   messages: ["messages", "values"],
   events: [],
 };
 
-/** The LangGraph modes for the requested modes. `values` is always included: the last of them is the run's output. */
+/** The LangGraph modes for the requested modes. `values` is always included: its last event is the run's output. */
 export function sourceModes(requested: readonly string[]): string[] {
   return [...new Set(["values", ...requested.flatMap((mode) => SOURCES[mode] ?? [mode])])];
 }

@@ -1,10 +1,10 @@
 import type { RunOrder, TraceOrder } from "../host.ts";
 
 const FLUSH_MS = 250;
-/** An open run is sent before its end after this time. Most runs end sooner, and are sent once. */
+/** An open run is sent after this time, before it ends. Most runs end sooner, and are sent once. */
 const OPEN_MS = 500;
 const MAX_BUFFERED = 100;
-/** Larger messages are split. The payloads of the buffered runs cause a message of this size, too. */
+/** Larger messages are split. When the buffered payloads exceed this size, they are sent immediately. */
 const MAX_MESSAGE_CHARS = 8 * 2 ** 20;
 /** Maximum wait for the callbacks that LangChain executes in the background. */
 const FINISH_MS = 1_000;
@@ -194,7 +194,7 @@ export class TraceSink {
     const main: TracedRun = is_root ? { ...rest, ...this.#fieldsOfRoot(rest, reference_example_id) } : rest;
     if (this.#hidden.size > 0) this.#skipHidden(main);
     if (this.#trace.parent?.kind === "span") {
-      // The position is unknown until the span arrives.
+      // The position in the trace is unknown until the parent span arrives.
       delete main.dotted_order;
       delete main.trace_id;
     }
@@ -256,7 +256,7 @@ function jsonText(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch {
-    // A cycle, a BigInt or a toJSON() that throws. The replacer takes five times as long.
+    // A cycle, a BigInt or a toJSON() that throws. tryJson() takes five times as long.
     return tryJson(value) ?? JSON.stringify({ unserializable: String(value) });
   }
 }

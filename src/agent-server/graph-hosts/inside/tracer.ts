@@ -46,7 +46,7 @@ export function tracingCallbacks({ tracing }: Library, { order, trace, sink }: T
 
 const UUID_CHARS = 36;
 
-/** The project of the environment has its default client, whose batches are sent in the background. */
+/** The replica for the environment's own project uses LangSmith's shared client, which sends batches in the background. */
 const theirReplica = (RunTree: TracingLibrary["RunTree"]) => ({
   client: RunTree.getSharedClient(),
   projectName: new RunTree({ name: "project" }).project_name,
@@ -65,8 +65,8 @@ interface RunCreator {
 }
 
 /**
- * Names the root after the graph, and starts it with the first attempt of the run, so that all attempts are one trace. Without replicas, the
- * copies of a run for each report are cheaper: LangSmith's constructor defines 30 properties one by one, a tenth of the CPU of a short run.
+ * Names the root after the graph, and gives it the start time of the first attempt, so that all attempts are one trace. Without replicas,
+ * it copies a run for each report without LangSmith's constructor, which takes a tenth of the CPU time of a short run.
  */
 function withRoot(tracer: Tracer, order: RunOrder, trace: TraceOrder): Tracer {
   const creator = tracer as unknown as RunCreator;

@@ -10,7 +10,7 @@ import type { Extraction, ExtractionOperations, ExtractionRequest } from "./read
 
 interface GraphProgram {
   program: ts.Program;
-  /** See CachedSchemas; undefined if an import is missing, because its creation would change the program. */
+  /** See CachedSchemas; undefined if an imported file is missing, because creating that file would change the program. */
   files: Record<string, string> | undefined;
 }
 

@@ -65,7 +65,7 @@ export async function listCheckpoints(
     query = query.where(sql<boolean>`json_contains(metadata, ${JSON.stringify(filter.metadata)})`);
   const rows = await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit));
   const checkpoints: CheckpointData[] = [];
-  // The number of checkpoints doubles each time, up to the number that fits by the mean size of the previous ones.
+  // The number of checkpoints doubles each time, up to the number that fits, estimated from the mean size of the previous ones.
   for (let chars = 0, count = 1; count >= 1 && checkpoints.length < rows.length; ) {
     const some = await withContents(tx, rows.slice(checkpoints.length, checkpoints.length + count));
     checkpoints.push(...some);

@@ -3,7 +3,7 @@ import { prepared } from "../../../platform/database/prepared.ts";
 import type { NewCheckpointData, WriteData } from "../../graph-hosts/host.ts";
 import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow, RunRow } from "../schema.ts";
 
-/** The writer of a checkpoint: a run, or a state update, with `run_id` null and `seq` 0. */
+/** The writer of a checkpoint: a run, or a state update (`run_id` null, `seq` 0). */
 export type Author = Pick<RunRow, "tenant_id" | "epoch" | "seq"> & { run_id: string | null };
 
 /** Stores a checkpoint and its changed channel values. The caller holds the fence. */

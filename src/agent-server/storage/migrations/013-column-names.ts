@@ -1,6 +1,6 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Renames two columns after their content: the snapshot of a thread before a run, and the status of a thread without active runs. */
+/** Gives two columns descriptive names: the snapshot of a thread before a run, and the status of a thread without active runs. */
 export const columnNames: Migration = {
   name: "013-column-names",
   statements: () => [

@@ -1,7 +1,7 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Renames the table of migration 007 after its content. Instances of an earlier version may serve while those of a new revision migrate the
+ * Gives the table of migration 007 a descriptive name. Instances of an earlier version may serve while those of a new revision migrate the
  * database that they share, so a view keeps the former name readable: their statements that claim runs use that name.
  */
 export const activeRollout: Migration = {

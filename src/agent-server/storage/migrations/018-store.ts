@@ -1,8 +1,8 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * `namespace` has a dot after each label, so that a prefix is one range of the key. The order of both databases is that of the bytes. The
- * vectors of an item are those of its current value: each write of a value gives them new numbers.
+ * `namespace` has a dot after each label, so that a prefix is one range of the key. Both databases sort it by bytes. The
+ * vectors of an item belong to its current value: each write replaces them with vectors with new values of `vector_no`.
  */
 export const store: Migration = {
   name: "018-store",

@@ -67,7 +67,7 @@ export const deleteItems = (tx: Tx, items: readonly ItemKey[]): Promise<void> =>
 export const deleteVectors = (tx: Tx, items: readonly ItemKey[]): Promise<void> =>
   forKeys(items, (condition) => tx.run(tx.k.deleteFrom("store_vectors").where(condition)));
 
-/** Starts the time to live of items again. Expired items stay expired. */
+/** Restarts the time to live of items. Expired items stay expired. */
 export const refreshItems = (tx: Tx, items: readonly ItemKey[]): Promise<void> =>
   forKeys(items, (condition) =>
     tx.run(
@@ -108,7 +108,7 @@ export interface ItemFilter {
   conditions: readonly FieldCondition[];
 }
 
-/** The namespaces that start with the labels of a prefix: "/" follows the dot. */
+/** The namespaces that start with the labels of a prefix. The upper bound ends with "/", the next character after ".". */
 const below = (prefix: string, namespace = sql`store_items.namespace`) => {
   if (prefix === "") return sql<boolean>`1 = 1`;
   return sql<boolean>`(${namespace} >= ${prefix} and ${namespace} < ${`${prefix.slice(0, -1)}/`})`;

@@ -53,7 +53,7 @@ export const listVectors = (
       .limit(limit),
   );
 
-/** The items of the vectors that still exist and whose items match. */
+/** The items of the given vectors that match the filter. Skips vectors that no longer exist. */
 export const findItemsOfVectors = (
   tx: Tx,
   filter: ItemFilter,

@@ -14,7 +14,7 @@ export function readCsv(file: InputFile, options: ReadOptions): Results {
       if (columns) yield completer.complete(readCells(file, columns, cells, line), line);
       else columns = columnsOf(file, cells);
     }
-    if (!columns) throw file.error("", "is empty.");
+    if (!columns) throw file.error("", "the file is empty.");
   };
   return completer.results(rows(), {});
 }
@@ -31,7 +31,7 @@ async function* recordsOf(file: InputFile): AsyncGenerator<{ cells: string[]; li
     }
   } catch (error) {
     if (!(error as CsvError).code?.startsWith("CSV_")) throw error;
-    throw file.error("", `is not valid CSV: ${(error as CsvError).message}.`);
+    throw file.error("", `invalid CSV: ${(error as CsvError).message}.`);
   }
 }
 

@@ -73,8 +73,7 @@ class JsonWalk {
   }
 
   end(): void {
-    if (this.#expected !== "the end of the file")
-      throw this.#file.error("", "is not valid JSON: the file is incomplete.");
+    if (this.#expected !== "the end of the file") throw this.#file.error("", "invalid JSON: the file is incomplete.");
   }
 
   /** Handles a character between values. Returns the next position: the same one when a value or a key begins there. */
@@ -148,6 +147,6 @@ class JsonWalk {
   #syntaxError(byte: number, reason: string): Error {
     const frame = this.#frames.findLast(({ isList }) => isList);
     const list = frame ? `element ${frame.index} of ${frame.path.join(".") || "the list"}, ` : "";
-    return this.#file.error(`${list}byte ${byte}`, `is not valid JSON: ${reason}.`);
+    return this.#file.error(`${list}byte ${byte}`, `invalid JSON: ${reason}.`);
   }
 }

@@ -8,7 +8,7 @@ export async function readJson(file: InputFile, options: ReadOptions): Promise<R
   const first = (await file.firstChunk()).trimStart().charAt(0);
   if (first === "[") return readList(file, options);
   if (first === "{") return readUpload(file);
-  throw file.error("", 'must be an object with a list "results", or a list of rows.');
+  throw file.error("", 'the file must be an object with a list "results", or a list of rows.');
 }
 
 function readList(file: InputFile, options: ReadOptions): Results {
@@ -25,7 +25,8 @@ function readUpload(file: InputFile): Results {
   let hasResults = false;
   const visit: Visit = (path, first) => {
     const isResults = path.length === 1 && path[0] === "results";
-    if (isResults && (hasResults || first !== "[")) throw file.error("", 'must contain exactly one list "results".');
+    if (isResults && (hasResults || first !== "["))
+      throw file.error("", 'the file must contain exactly one list "results".');
     hasResults ||= isResults;
     return path.length === 0 || isResults ? "enter" : "take";
   };
@@ -34,7 +35,7 @@ function readUpload(file: InputFile): Results {
       if (path.length === 2) yield { text, position: index };
       else head[path[0] as string] = value;
     }
-    if (!hasResults) throw file.error("", 'has no list "results" that contains the rows.');
+    if (!hasResults) throw file.error("", 'the file has no list "results" that contains the rows.');
   };
   return { rows: rows(), unit: "element", head: () => head, unknown: () => new Set() };
 }
@@ -59,7 +60,7 @@ export function parseLine(file: InputFile, { text, number }: Line): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw file.error(`line ${number}`, `is not valid JSON: ${(error as Error).message}.`);
+    throw file.error(`line ${number}`, `invalid JSON: ${(error as Error).message}.`);
   }
 }
 

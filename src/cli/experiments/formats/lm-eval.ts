@@ -66,7 +66,7 @@ function sampleOf(file: InputFile, line: Line): JsonObject {
     : line.text;
   const sample = parseLine(file, { text, number: line.number });
   if (isObject(sample) && "doc" in sample) return sample;
-  throw file.error(`line ${line.number}`, 'has no field "doc", so it is not an lm-evaluation-harness sample.');
+  throw file.error(`line ${line.number}`, 'the line has no field "doc", so it is not an lm-evaluation-harness sample.');
 }
 
 const filterOf = ({ filter }: JsonObject): string => (typeof filter === "string" ? filter : "none");

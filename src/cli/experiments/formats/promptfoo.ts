@@ -56,7 +56,7 @@ interface Item {
 async function* itemsOf(file: InputFile): AsyncGenerator<Item> {
   const resultOf = (value: unknown, position: string): JsonObject => {
     if (isObject(value) && ("vars" in value || "testCase" in value)) return value;
-    throw file.error(position, 'has no field "vars", so it is not a promptfoo result.');
+    throw file.error(position, 'the entry has no field "vars", so it is not a promptfoo result.');
   };
   if (isLines(file)) {
     for await (const line of linesOf(file))

@@ -28,8 +28,8 @@ export const foldersIn = (control_dir: string): Folders => ({
 });
 
 /**
- * Identifies the containers of this data folder among those of other services on the same engine; their data folders may have the
- * same path in other containers. Undefined before the first start of a container.
+ * Identifies the containers of this data folder among those of other services on the same engine. The path of the data folder
+ * is not unique, because services can run in containers. Undefined before the first start of a container.
  */
 export const findServiceId = (file: string): Promise<string | undefined> =>
   readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {

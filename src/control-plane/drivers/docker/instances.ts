@@ -237,7 +237,7 @@ function requireReachable(database_url: string | undefined, network: string): vo
   );
 }
 
-/** Moves a data folder of an earlier version. Running containers keep their mount. A folder that root does not own belongs to the process driver and is not moved. */
+/** Moves a root-owned data folder of an older version. Other folders belong to the process driver. Running containers keep their mount. */
 async function moveLegacyFolder(legacy: string, folder: string): Promise<void> {
   const found = await lstat(legacy).catch(() => undefined);
   if (legacy === folder || found?.uid !== 0 || (await lstat(folder).catch(() => undefined))) return;

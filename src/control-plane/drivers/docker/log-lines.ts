@@ -73,7 +73,7 @@ class StreamLines {
     return { at_ms: Date.parse(this.#read.at), text };
   }
 
-  /** After the first frame beyond the start position, a clock that is set back has no effect. */
+  /** Once a frame is beyond the start position, all later frames are, even if the clock is set back. */
   #isBeforeStart(): boolean {
     const { at, frames } = this.#read;
     this.#is_past ||= !this.#from || at > this.#from.at || (at === this.#from.at && frames > this.#from.frames);

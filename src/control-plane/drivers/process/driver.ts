@@ -40,7 +40,7 @@ export interface ProcessDriverOptions {
 
 /**
  * Runs deployments as local processes. A build is a folder, and an instance is a Threadmill process that serves a build.
- * If the service is root, system users isolate deployments; otherwise only folders and environments do.
+ * If the service runs as root, system users isolate deployments; otherwise only folders and environments do.
  */
 export async function createProcessDriver(options: ProcessDriverOptions): Promise<DeployDriver> {
   const { program, system_env, build_timeout_ms, orphan_ms, database, database_url, log } = options;

@@ -7,7 +7,7 @@ export interface Folders {
   builds: string;
   /** Unfinished builds. The name of each folder identifies the service process. */
   workspaces: string;
-  /** Data folders, one per deployment. */
+  /** npm caches, one folder per deployment. */
   npm_cache: string;
   /** Output files of instances, and the positions up to which the output is stored. */
   logs: string;

@@ -7,7 +7,7 @@ import { findByCommand, isAlive, type ProcessIdentity } from "./process-identity
 
 /** Record of an instance in a file, which survives restarts of the service. */
 export interface InstanceRecord extends Omit<InstanceRef, "handle"> {
-  /** Undefined until the start is confirmed. The process list then shows whether the instance runs. */
+  /** Undefined until the start is confirmed. Until then, the process list shows whether the instance is running. */
   process: ProcessIdentity | undefined;
   /** How the process ended, if the service has observed it. */
   ended?: { status: number | null; signal: string | null };

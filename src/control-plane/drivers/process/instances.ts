@@ -94,7 +94,7 @@ export class Instances {
     });
     const user = await (await users()).of(deployment_id);
     if (user) {
-      // Builds of earlier versions belong to root.
+      // Earlier versions of Threadmill created builds that root owns.
       await chmod(dirname(built), 0o711);
       await chownTreeIfRoot(built, user);
     }

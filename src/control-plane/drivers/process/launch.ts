@@ -82,7 +82,7 @@ function argumentsOf({ spec, program, config_file, data_dir, database_url }: Lau
     ...["--only", "agents"],
     ...["--config", config_file],
     ...["--data", data_dir],
-    // The environment may contain a DATABASE_URL of the graphs.
+    // The environment may contain a DATABASE_URL for the graphs, which the instance must not use for its own data.
     ...(database_url === undefined ? ["--share-data", "--database-url", ""] : []),
     ...(cpu_limit === undefined ? [] : ["--hosts", String(Math.max(1, Math.floor(cpu_limit)))]),
     ...["--port", String(port)],

@@ -14,7 +14,7 @@ export interface SystemUser {
   gid: number;
 }
 
-/** A user name for all deployments, or a range of uids of which each deployment gets its own. */
+/** A user name for all deployments, or a range of uids, from which each deployment gets its own uid. */
 export type DeployUser = { name: string } | { from: number; to: number };
 
 /** All users can traverse the folder, but only the owner can list the contents. */
@@ -56,7 +56,7 @@ export class SystemUsers {
     return "name" in this.#config ? `all deployments run as the user ${this.#config.name}` : undefined;
   }
 
-  /** System user of a deployment, which owns the data folder. Undefined for the user of the service. */
+  /** System user of a deployment, which owns the data folder. Undefined if the deployment runs as the user of the service. */
   of(deployment_id: string): Promise<SystemUser | undefined> {
     if (this.unavailable_reason !== undefined) return Promise.resolve(undefined);
     const known = this.#known.get(deployment_id) ?? this.#find(deployment_id);
@@ -71,7 +71,7 @@ export class SystemUsers {
     const owner = await ownerOf(dataFolder(this.#folders, deployment_id));
     // Only users that were allocated to a deployment have no other processes.
     if (this.unavailable_reason !== undefined || owner === undefined || !(await this.#isAllocated(owner))) return;
-    // The command also kills its own shell.
+    // The command can fail if the user has no processes.
     await run("/bin/sh", ["-c", "kill -9 -1"], { ...owner, cwd: "/", env: {} }).catch(() => undefined);
   }
 
@@ -124,7 +124,7 @@ export const createFolder = (folder: string, mode?: number): Promise<boolean> =>
     },
   );
 
-/** The uids of all services on this machine, until it restarts: links to the allocations of the services. */
+/** Allocated uids of all services on this machine, as links to the allocation folders. Empty after a restart of the machine. */
 const REGISTRY = "/run/threadmill/uids";
 
 /**

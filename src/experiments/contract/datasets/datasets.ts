@@ -14,7 +14,7 @@ import { deletedResponse, errors } from "../responses.ts";
 
 const DataType = z.enum(["kv", "llm", "chat"]);
 
-/** A set of examples. An `externally_managed` dataset gets its examples from uploads of results only. */
+/** A set of examples. An `externally_managed` dataset gets its examples only from uploaded results. */
 export const Dataset = z
   .object({
     id: z.string(),

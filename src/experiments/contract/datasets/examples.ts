@@ -99,7 +99,7 @@ export const exampleSplits = z.preprocess(
 
 const FROM_RUN = "`use_source_run_io` and `use_source_run_attachments` require a `source_run_id`";
 
-/** Either `inputs`, or the run that has them. */
+/** A new example has either `inputs`, or a source run from which they are copied. */
 export const ExampleCreate = z
   .object({
     id: optional(uuidOrHex),

@@ -44,7 +44,7 @@ const metadataOperation = z
   .openapi("MetadataOperation");
 export type MetadataOperation = z.output<typeof metadataOperation>;
 
-/** The key `dataset_split` has the splits. */
+/** The key `dataset_split` refers to the splits of the example. */
 const MetadataUpdate = z
   .object({
     example_ids: z.array(uuidOrHex).max(10_000),
@@ -61,7 +61,7 @@ const metadataStatuses = z
   .openapi("ExampleMetadataStatuses");
 export type MetadataStatuses = z.output<typeof metadataStatuses>;
 
-/** With a base URL that does not end with `/v1`, clients send these paths with `/v1` in front. */
+/** With a base URL that does not end with `/v1`, clients prepend `/v1` to these paths. */
 export const platformExampleRoutes = {
   uploadExamples: createRoute({
     method: "post",

@@ -11,7 +11,7 @@ const shareParams = z.object({ share_token: uuidOrHex });
 const SharedSessionQuery = z.object({ ...idAndName, ...paging });
 export type SharedSessionQuery = z.output<typeof SharedSessionQuery>;
 
-/** The JavaScript client clones a dataset with the first page, for which it sends no limit. */
+/** To clone a dataset, the JavaScript client reads only the first page and sends no limit, so the default is the maximum. */
 const SharedExampleQuery = z.object({
   id: uuids.optional(),
   ...paging,

@@ -38,7 +38,7 @@ const TokenFeedback = z
   .openapi("FeedbackIngestSchema");
 export type TokenFeedback = z.output<typeof TokenFeedback>;
 
-/** `true`, `false` and numbers count as such. */
+/** A score in a query string: a number, `true` (1) or `false` (0). */
 const scoreText = z.string().transform((text, context) => {
   if (text === "true" || text === "false") return Number(text === "true");
   const number = Number(text);

@@ -23,10 +23,10 @@ export const FeedbackConfig = z
   .openapi("FeedbackConfig");
 export type FeedbackConfig = z.output<typeof FeedbackConfig>;
 
-/** The source of feedback. The original allows `app`, `api`, `model`, `auto_eval`; this API accepts any text. */
+/** The source of feedback. LangSmith allows `app`, `api`, `model`, `auto_eval`; this API accepts any text. */
 const feedbackSource = z.object({ type: z.string(), metadata: optional(jsonObject) }).catchall(z.unknown());
 
-/** `true` counts as 1 and `false` as 0, as in the original. */
+/** `true` counts as 1 and `false` as 0, as in LangSmith. */
 const score = z.union([z.number(), z.boolean()], { error: "must be a number or a boolean" }).transform(Number);
 const value = z.union([z.number(), z.boolean(), z.string(), jsonObject], {
   error: "must be a number, a boolean, a string or an object",

@@ -6,7 +6,7 @@ import { FeedbackStats } from "../sessions.ts";
 
 const tags = ["Web app"];
 
-/** A run without its payloads. Tokens, costs (USD) and the first token include all runs below. */
+/** A run without its payloads. Tokens, costs (USD) and first token time include all descendants. */
 const runFields = {
   id: z.string(),
   parent_run_id: nullable(z.string()).describe("ID of the parent run, which may not have been received yet."),

@@ -51,7 +51,7 @@ export type ModelPrice = z.output<typeof ModelPrice>;
 
 const params = z.object({ price_id: uuidOrHex });
 
-/** The prices of a workspace. They take precedence over the built-in prices, the newest of those that apply to a run first. */
+/** The prices of a workspace. They override the built-in prices. If several apply, the latest `start_time` wins. */
 export const priceRoutes = {
   listPrices: createRoute({
     method: "get",

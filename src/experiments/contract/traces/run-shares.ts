@@ -11,7 +11,7 @@ const RunShareCreate = z.object({ share_token: optional(uuidOrHex) }).openapi("R
 
 const share = z.object({ share_token: uuidOrHex });
 
-/** The share of a root includes its whole trace, the share of another run all runs below it. */
+/** A shared root run includes its whole trace. Any other shared run includes all runs below it. */
 export const runShareRoutes = {
   readRunShare: createRoute({
     method: "get",

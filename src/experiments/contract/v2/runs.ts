@@ -50,7 +50,7 @@ export type RunV2 = z.output<typeof RunV2>;
 /** The field names in capitals. */
 const select = z.enum(Object.keys(RunV2.shape).map((name) => name.toUpperCase()) as [string, ...string[]]);
 
-/** `PARENT_RUN_ID` is a public field only; other unknown fields are ignored. */
+/** Selected fields on public routes. Unknown names are ignored, including `PARENT_RUN_ID`, which LangSmith defines. */
 export const publicSelects = z.array(z.string());
 
 export const RunQueryV2 = z

@@ -158,7 +158,7 @@ export async function completedBy(tx: Tx, items: number[]): Promise<Map<number, 
   return new Map([...byItem].map(([item_no, reviews]) => [item_no, reviews.map(({ user_id }) => user_id)]));
 }
 
-/** The runs of these that exist. */
+/** The ids among these that belong to existing runs. */
 export async function existingRuns(tx: Tx, tenant_id: string, run_ids: string[]): Promise<Set<string>> {
   const read = (table: "trace_runs" | "experiment_runs") =>
     byIds(run_ids, (batch) =>
@@ -168,7 +168,7 @@ export async function existingRuns(tx: Tx, tenant_id: string, run_ids: string[])
   return new Set(rows.map(({ run_id }) => run_id));
 }
 
-/** The roots of sessions, and their uploaded runs, by start. */
+/** The root runs of sessions, traced and uploaded, sorted by start time. */
 export async function rootRunsOf(tx: Tx, experiment_numbers: number[]): Promise<string[]> {
   const rows = await tx.all(
     tx.k
@@ -189,7 +189,7 @@ export async function rootRunsOf(tx: Tx, experiment_numbers: number[]): Promise<
   return rows.map(({ run_id }) => run_id);
 }
 
-/** Adds items. The caller has locked the queue and leaves out runs that it contains. */
+/** Adds items. The caller has locked the queue and omits runs that the queue already contains. */
 export const insertItems = (tx: Tx, items: Omit<QueueItemRow, "item_no">[]): Promise<void> =>
   insertMany(tx, "annotation_queue_items", items);
 
@@ -198,7 +198,7 @@ export async function queuedRuns(tx: Tx, queue_no: number): Promise<Set<string>>
   return new Set((await tx.all(query)).map(({ run_id }) => run_id));
 }
 
-/** Deletes all items of a queue, these items or runs, or all except these. @returns the number of items */
+/** Deletes the items in `only`, or else all items except those in `except`; both contain ids of items or runs. @returns their number */
 export async function deleteItems(
   tx: Tx,
   queue_no: number,
@@ -213,7 +213,7 @@ export async function deleteItems(
   return tx.run(tx.k.deleteFrom("annotation_queue_items").where("queue_no", "=", queue_no).where(chosen));
 }
 
-/** Deletes the items of all runs of a session, before these runs. */
+/** Deletes the items of all runs of a session. The caller deletes the runs afterwards. */
 export async function deleteItemsOfExperiment(tx: Tx, experiment_no: number): Promise<void> {
   for (const table of ["trace_runs", "experiment_runs"]) {
     const items = sql`(select i.item_no from annotation_queue_items i join ${sql.table(table)} r

@@ -7,16 +7,16 @@ export type UsageSums = Omit<TreeUsage, "tree_first_token_us">;
 /** Sums over runs, and their durations in microseconds, from which percentiles are computed. */
 export interface OutcomeSums {
   run_count: number;
-  /** Runs with an end or an error. */
+  /** The number of runs with an end or an error. */
   ended: number;
   failed: number;
   last_run_start_us: number | null;
   latencies_us: Float64Array;
-  /** Of the ended runs with a first token. */
+  /** The times to the first token, of ended runs that have one. */
   first_tokens_us: Float64Array;
   /** Null if no run has a value. */
   usage: UsageSums;
-  /** The total tokens of each run that has any, if asked for. */
+  /** The total tokens of each run that has any, if requested. */
   tokens: Float64Array;
 }
 
@@ -30,7 +30,7 @@ export const USAGE_COLUMNS = [
 ] as const;
 
 /**
- * Adds up runs in the database. The durations come as one text: 100,000 rows with ten columns took 500 ms as objects, and take 90 ms so.
+ * Adds up runs in the database. Durations arrive as comma-separated strings: 100,000 runs take 90 ms, instead of 500 ms as row objects.
  *
  * @param outcomes a query with the times, the error and the tree usage of runs
  */
@@ -52,7 +52,7 @@ export async function sumOutcomes(
         ${sql.join(sums)}
       from ${outcomes} r`.compile(tx.k),
   )) as Record<string, number | string | null>;
-  // Sums of integers are texts on Postgres.
+  // Postgres returns sums of integers as strings.
   const number = (value: number | string | null | undefined) =>
     value === null || value === undefined ? null : Number(value);
   return {

@@ -45,7 +45,7 @@ export async function rootsOfThreads(
   search: TraceSearch,
   thread_ids: string[],
 ): Promise<ThreadRoot[]> {
-  // Without an order in SQL, because SQLite would read all roots in that order.
+  // Sorted below and not in SQL, because SQLite would read all roots in that order.
   const roots = (await byIds(thread_ids, (batch) =>
     tx.all(
       matchingRuns(tx, tenant_id, search)

@@ -38,7 +38,7 @@ export async function sessionOfTrace(tx: Tx, tenant_id: string, trace_id: string
   return { session_id: first.experiment_id, version: version.sort().join("-"), root };
 }
 
-/** What a row of a page shows. The previews would double the size of a trace. */
+/** The columns for one run in a page. They exclude the previews, which would double the size of a trace. */
 const ROW_COLUMNS = [
   "run_id",
   "parent_run_id",
@@ -56,7 +56,7 @@ const ROW_COLUMNS = [
 
 export type LightTraceRun = Pick<TraceRunRow, (typeof ROW_COLUMNS)[number]>;
 
-/** The runs of a trace behind a place in its tree, in the order of the tree. */
+/** The runs of a trace after a position in its tree, in the order of the tree. */
 export function traceRunsAfter(
   tx: Tx,
   tenant_id: string,

@@ -31,7 +31,7 @@ export async function keptTraces(tx: Tx, tenant_id: string, trace_ids: string[])
   return new Set(rows.map(({ trace_id }) => trace_id));
 }
 
-/** Traces of a session whose root never came, with a run that started before `before_us`. */
+/** Traces of a session whose root never arrived, with a run that started before `before_us`. */
 export async function rootlessTraces(
   tx: Tx,
   { experiment_no, before_us, limit }: { experiment_no: number; before_us: number; limit: number },

@@ -33,7 +33,7 @@ export interface TraceSearch extends Omit<RunSearch, "only_uploaded"> {
   part?: TreePart | undefined;
   /** Filters that the root of the trace meets. */
   root_filters: RunFilter[];
-  /** Filters that any run of the trace meets. */
+  /** Filters that at least one run of the trace meets. */
   tree_filters: RunFilter[];
 }
 
@@ -51,13 +51,13 @@ export function searchTraceRuns(
   ) as unknown as Promise<FullTraceRun[]>;
 }
 
-/** The matching runs without payloads, in no order. */
+/** The matching runs without payloads, in no particular order. */
 export const traceRunsQuery = (tx: Tx, tenant_id: string, search: TraceSearch) =>
   withIds(tx, false).where(matching(tx, tenant_id, search));
 
 export type TraceOutcome = Pick<TraceRunRow, "run_id" | "dotted_order" | "start_us" | "end_us" | "error"> & TreeUsage;
 
-/** A query of the outcomes of all matching runs, in no order. */
+/** A query of the outcomes of all matching runs, in no particular order. */
 export function outcomesOf(tx: Tx, tenant_id: string, search: TraceSearch) {
   // The bound makes SQLite read roots in the order in which they are stored.
   const from_us = search.from_us ?? (search.is_root === true ? 0 : undefined);

@@ -4,7 +4,7 @@ import { byIds, insertMany } from "../../../platform/database/insert-many.ts";
 import { afterCursor, type RunCursor } from "../runs.ts";
 import type { OwnUsage, TraceAttachmentRow, TracePayloadRow, TraceRunRow, TreeUsage } from "./trace-schema.ts";
 
-/** The row has the beginning of the error, the payload the whole. */
+/** The row contains the error truncated to this length. The payload contains the whole error. */
 export const MAX_ERROR_CHARS = 1_000;
 
 type NewTraceRun = Omit<TraceRunRow, "run_no">;
@@ -270,7 +270,7 @@ export function rootsAfter(
   >;
 }
 
-/** A query of the roots of a session, from which its statistics are computed. The bound makes SQLite read them in their order. */
+/** A query of the roots of a session, from which its statistics are computed. The bound makes SQLite read them by start time. */
 export const rootOutcomes = (tx: Tx, experiment_no: number) =>
   tx.k
     .selectFrom("trace_runs")

@@ -92,7 +92,7 @@ const OPERATIONS: Record<string, string> = {
   retrieval: "retriever",
 };
 
-/** Values that are not in the table are chains: agents, workflows, and names that are newer than the table. */
+/** The type of values that are not in the table is `chain`: agents, workflows, and names that are newer than the table. */
 const typeIn =
   (types: Record<string, string>): Reader =>
   (value) => {

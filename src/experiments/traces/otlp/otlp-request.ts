@@ -43,7 +43,7 @@ const event = message<OtlpEvent>({
 });
 
 /**
- * The messages of opentelemetry-proto 1.x (trace, common, resource, collector/trace) with the fields that runs need. One table reads
+ * The protobuf messages of opentelemetry-proto 1.x (trace, common, resource, collector/trace), with the fields for runs. One table reads
  * protobuf and JSON, with the same limits. Generated code could read only protobuf: in its JSON, ids are base64, and in OTLP/JSON they are
  * hex.
  */
@@ -89,7 +89,7 @@ const request = message({
 const PROTOBUF = "application/x-protobuf";
 const JSON_TYPE = "application/json";
 
-/** A JSON body repeats the field names: 1,000 spans with 40 attributes have 135,000 keys. An AnyValue has up to 4 levels. */
+/** A JSON body repeats the field names: 1,000 spans with 40 attributes have 135,000 keys. Each nested AnyValue adds up to 4 levels. */
 const JSON_LIMITS = { depth: 500, keys: 4_000_000, values: 4_000_000 };
 
 const isProtobuf = (content_type: string): boolean => mediaTypeOf(content_type) === PROTOBUF;

@@ -28,12 +28,12 @@ const OPERATIONS: Record<string, string> = {
 const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
 
 /**
- * The last 8 bytes of a run id: the first ones of a UUID of version 7 are the time, so that runs of one millisecond would have the same id.
+ * The last 8 bytes of a run id: the first 8 bytes of a UUIDv7 are mostly the time, and runs of the same millisecond could share them.
  * The id of a run that was a span is the id of that span.
  */
 const spanIdOf = (run_id: string): string => run_id.replaceAll("-", "").slice(16);
 
-/** @param hasPayloads whether inputs and outputs are attributes, as opposed to their absence by default */
+/** @param hasPayloads whether the attributes include the inputs and outputs */
 export function toSpan({ run, payload }: RunDraft, hasPayloads: boolean): RunSpan {
   const metadata: JsonObject = run.metadata === null ? {} : JSON.parse(run.metadata);
   const extra: JsonObject = payload.extra === null ? {} : JSON.parse(payload.extra);

@@ -21,7 +21,7 @@ type Exporter = IOtlpExportDelegate<ReadableSpan[]>;
 
 /** Spans per request. */
 const BATCH = 512;
-/** Spans that are being sent. Further ones are dropped while the backend is slower. */
+/** The maximum number of spans that are being sent. Further spans are dropped. */
 const MAX_PENDING = 20 * BATCH;
 const WARNING_INTERVAL_MS = 10_000;
 const STOP_MS = 2_000;
@@ -30,7 +30,7 @@ const CLIENT_SAMPLED = 1;
 const INTERNAL_KIND = 0;
 const STATUS = { unset: 0, error: 2 };
 
-/** Sends ended runs to an OpenTelemetry backend. The exporter compresses and retries; a failure never affects what is stored. */
+/** Sends ended runs to an OpenTelemetry backend. The exporter retries failed requests; a failure never affects what is stored. */
 export class SpanExport {
   readonly #options: SpanExportOptions;
   readonly #log: Log;
@@ -111,7 +111,7 @@ export class SpanExport {
   }
 }
 
-/** Imported with the first span. The package of an official exporter contains these calls, with one serializer. */
+/** Imports the packages for the first span. An official exporter package makes the same calls, but supports only one serializer. */
 async function createExporter({ url, headers, protocol }: SpanExportOptions): Promise<Exporter> {
   const { convertLegacyHttpOptions, createOtlpHttpExportDelegate } = await import(
     "@opentelemetry/otlp-exporter-base/node-http"

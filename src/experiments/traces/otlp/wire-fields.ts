@@ -14,16 +14,17 @@ export class OtlpError extends Error {
 /** Deeper attribute values are refused, because the readers of values are recursive. */
 const MAX_VALUE_DEPTH = 100;
 
-/** A message without fields takes 2 bytes of a request, and up to 500 bytes of memory. */
+/** A protobuf message without fields takes 2 bytes of a request, and up to 500 bytes of memory. */
 const MAX_MESSAGES = 1_000_000;
 
-/** Counts messages and nesting levels while one request is read. */
+/** Counts protobuf messages (in JSON: objects) and nesting levels while one request is read. */
 class ReadLimits {
   #messages = 0;
   #depth = 0;
 
   countMessage(): void {
-    if (++this.#messages > MAX_MESSAGES) throw new OtlpError(`The request has more than ${MAX_MESSAGES} messages.`);
+    if (++this.#messages > MAX_MESSAGES)
+      throw new OtlpError(`The request has more than ${MAX_MESSAGES} protobuf messages.`);
   }
 
   nested<T>(read: () => T): T {
@@ -45,7 +46,7 @@ interface Kind<T> {
   fromJson(json: unknown, limits: ReadLimits, name: string): T;
 }
 
-/** A message that can be a request body. */
+/** A protobuf message that can be a request body. */
 interface MessageKind<M> extends Kind<M> {
   readProtobuf(bytes: Uint8Array): M;
   readJson(json: unknown): M;
@@ -131,7 +132,7 @@ export function repeated<T>(item: Kind<T>): Kind<T[]> {
   };
 }
 
-/** A field of a message: its number in protobuf, its kind, and its name in JSON if this is not the key in camelCase. */
+/** A field of a protobuf message: its number, its kind, and its name in JSON if this is not the key in camelCase. */
 type Fields<M> = { [K in keyof M]: [number: number, kind: Kind<M[K]>, json_name?: string] };
 
 const camelCase = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -190,7 +191,7 @@ function readField(field: Field, reader: BinaryReader, limits: ReadLimits, wire:
   return field.kind.fromWire(reader, limits, before);
 }
 
-/** The reader knows only the end of the body, so a field that is too long would make it read into the next message. */
+/** BinaryReader checks only the end of the body. A field that is too long would extend into the next protobuf message. */
 function readFields(
   reader: BinaryReader,
   limits: ReadLimits,
@@ -203,7 +204,7 @@ function readFields(
     const [number, wire] = reader.tag();
     take(number, wire);
   }
-  if (reader.pos > end) throw new OtlpError("A field is longer than its message.");
+  if (reader.pos > end) throw new OtlpError("A field is longer than the protobuf message that contains it.");
 }
 
 const bool = scalar<unknown>(

@@ -170,7 +170,7 @@ export class Prices {
   }
 }
 
-/** Provider names in LangChain and OpenTelemetry that the price package does not recognise. */
+/** Provider names in LangChain and OpenTelemetry that the price package does not recognize. */
 const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ["azure_openai", "azure"],
   ["azure_ai", "azure"],

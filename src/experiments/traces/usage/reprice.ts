@@ -10,10 +10,10 @@ import { deriveColumns, type Pricing } from "../merge-run.ts";
 import { sumUsage, writeNodes } from "../trace-writer.ts";
 import type { PriceMaps } from "./price-maps.ts";
 
-/** The client waits for the response: it continues with another request. */
+/** The client waits for each response. After this time, it continues with another request. */
 const MAX_WORK_MS = 2_000;
 
-/** The runs of a transaction, of about 100 ms. A trace is never divided. */
+/** The target number of runs per transaction, which takes about 100 ms. A trace is never split. */
 const MAX_RUNS = 1_000;
 const MAX_TRACES = 200;
 
@@ -23,7 +23,7 @@ interface Repriced {
   next: string | null;
 }
 
-/** Computes the costs of stored runs again. Costs that the client sent stay. */
+/** Recomputes the costs of stored runs, except costs that the client sent. */
 export const repriceOperations = (database: Database, maps: PriceMaps) => ({
   /** @param after `next` of the previous call */
   async session(caller: Caller, session_id: string, after: string | undefined): Promise<Repriced> {
@@ -43,7 +43,7 @@ export const repriceOperations = (database: Database, maps: PriceMaps) => ({
   },
 });
 
-/** Reprices some traces of a session. `last` is undefined when there are no more. */
+/** Reprices the next traces of a session. `last` is undefined when no traces are left. */
 async function repriceNext(
   tx: Tx,
   tenant_id: string,
@@ -64,7 +64,7 @@ async function repriceNext(
   return { traces: roots.length, runs: changed.length, last: roots.at(-1) };
 }
 
-/** The first roots, with the number of runs of a transaction, and at least one. */
+/** The first roots whose traces together fit into one transaction, but at least one root. */
 export function firstRoots<Root extends { run_count: number }>(roots: Root[]): Root[] {
   let runs = 0;
   const end = roots.findIndex(({ run_count }, index) => {
@@ -74,7 +74,7 @@ export function firstRoots<Root extends { run_count: number }>(roots: Root[]): R
   return end === -1 ? roots : roots.slice(0, end);
 }
 
-/** @returns the runs whose own costs changed, or those of a run below */
+/** @returns the runs whose own costs changed, and the runs above them */
 async function repriceNodes(tx: Tx, tenant_id: string, nodes: TraceNode[], pricing: Pricing): Promise<TraceNode[]> {
   const before = new Map(nodes.map((node) => [node.run_id, { ...node }]));
   const byId = new Map(nodes.map((node) => [node.run_id, node]));

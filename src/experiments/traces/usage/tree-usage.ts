@@ -97,7 +97,7 @@ function add(sum: Sum, more: Sum): void {
   }
 }
 
-/** The parent may take over the arrays of a run that is done. */
+/** Adds the sums of a finished run to its parent, and reuses the arrays if the parent has none. */
 function addTo(parent: Node, { tokens, costs, first_token_us }: Node): void {
   for (const kind of KINDS) {
     moveTo(parent.tokens, kind, tokens[kind]);

@@ -12,12 +12,12 @@ const hasUsage = (run: OwnUsage): boolean => OWN.some((column) => run[column] !=
 const hasTreeUsage = (run: TreeUsage): boolean => OWN.some((column) => run[`tree_${column}`] !== null);
 
 /**
- * Adds the usage of changed runs of a trace to the runs above them. Without this, a trace of 25,000 runs in requests of 100 would be
+ * Adds the usage of changed runs of a trace to the runs above them. Without this, a trace of 25,000 runs in requests of 100 runs would be
  * read 250 times.
  *
  * @param stored the changed runs before the request; no entry for new runs, which have no stored children
  * @param findRun a changed run, or a run above one
- * @returns false if the other runs of the trace decide, too; nothing was changed then
+ * @returns false, without any change, if the sums depend on other runs of the trace
  */
 export function addUsageToAncestors(
   changed: readonly UsageNode[],
@@ -35,7 +35,7 @@ export function addUsageToAncestors(
   const ancestors = new Map(counted.map((run) => [run, ancestorsOf(run, findRun)]));
   const isCounted = ({ run_id }: UsageNode) => sums.has(run_id);
   const above = (run: UsageNode) => (ancestors.get(run) ?? []).filter((ancestor) => !isCounted(ancestor));
-  // A changed run above an unchanged one: the sums do not connect them.
+  // The sums do not connect two changed runs with an unchanged run between them.
   if (
     [...ancestors.values()].some(
       (path) =>
@@ -44,7 +44,7 @@ export function addUsageToAncestors(
     )
   )
     return false;
-  // Model calls, and runs with costs of their own, cover what is below them.
+  // The tokens or costs of a run itself may replace the sums of the runs below it.
   const covers = (run: UsageNode) => [...TOKENS, ...COSTS].some((column) => run[column] !== null);
   if (counted.some((run) => above(run).some(covers))) return false;
   for (const run of counted) {

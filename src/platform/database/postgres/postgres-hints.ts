@@ -11,7 +11,7 @@ function channelOf(url: string): string {
   return schema === undefined ? "threadmill" : `threadmill_${schema}`;
 }
 
-/** Hints of an interval are sent together, outside of transactions: a commit that notifies takes a database-wide lock. */
+/** Hints are collected for this time and sent outside of write transactions: a commit that notifies takes a database-wide lock. */
 const BATCH_MS = 10;
 
 /** Delay before a lost connection is reopened. Until then, all listeners poll. */

@@ -22,7 +22,7 @@ const GROW_MS = 10_000;
 /** Time that active queries have to finish when the pool closes. */
 const CLOSE_MS = 2_000;
 
-/** Whether the connections are in use, or a new one took too long. Errors of pg-pool, without a code. */
+/** Whether all connections were in use, or opening one took too long. These errors of pg-pool have no code. */
 const isTimeout = (error: unknown): boolean => /connection timeout|timeout exceeded/.test((error as Error).message);
 
 /** Whether the server or the role has too many connections. */
@@ -45,7 +45,7 @@ export class PostgresPool {
     this.#growing = setInterval(() => this.#resize(this.#pool.options.max + 1), GROW_MS).unref();
   }
 
-  /** @throws DatabaseUnavailableError while suspended; an error of the driver without a connection within {@link ACQUIRE_MS} */
+  /** @throws DatabaseUnavailableError while suspended; the driver's error if connecting fails or takes longer than {@link ACQUIRE_MS} */
   async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#acquire();
     try {
@@ -118,7 +118,7 @@ export class PostgresPool {
         return await this.#pool.connect();
       } catch (error) {
         if (performance.now() > deadline) throw error;
-        // While the server responds, requests wait: it and this process may only be busy.
+        // Requests wait while the server responds, because the server or this process may only be busy.
         if (isTimeout(error)) continue;
         if (!isFull(error)) throw error;
         this.#shrink();

@@ -41,10 +41,10 @@ function restrict(path: string, mode: number, max: number, log: Log): void {
   try {
     if (!exceeds(statSync(path), max)) return;
     chmodSync(path, mode);
-    log.warn({ path, mode: mode.toString(8) }, "file was readable by other users; mode changed");
+    log.warn({ path, mode: mode.toString(8) }, "file or folder was accessible to other users; mode changed");
   } catch (error) {
     // ENOENT: deleted since it was listed. Otherwise the file belongs to another user.
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT") log.warn({ path, code }, "file is readable by other users; changing its mode failed");
+    if (code !== "ENOENT") log.warn({ path, code }, "changing a file mode failed; other users may have access");
   }
 }

@@ -9,7 +9,7 @@ export interface ConnectionOptions {
   now: () => number;
 }
 
-/** Opens a file and defines the SQL functions that both databases have. */
+/** Opens a file and defines the SQL functions of the queries and of the SQLite dialect. */
 export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: ConnectionOptions): DatabaseSync {
   const connection = new DatabaseSync(file);
   // Readers wait only during the recovery of the write-ahead log of a killed process.
@@ -90,7 +90,7 @@ export function statementsOf(connection: DatabaseSync): (sql: string) => Stateme
 
 type Matcher = (whole: unknown) => boolean;
 
-/** Larger arrays are searched by the leaves of their elements instead of element by element. */
+/** To find more elements than this in an array, the array is indexed instead of searched once per element. */
 const MAX_LINEAR_SEARCH = 8;
 
 /**
@@ -137,7 +137,7 @@ function lookup(whole: readonly unknown[], times: number): (scalar: unknown) => 
   return (scalar) => set.has(scalar);
 }
 
-/** The arrays and objects of an array, by each of their leaves. */
+/** An index from each leaf to the elements of an array (arrays and objects) that have the leaf. */
 function byLeaf(whole: readonly unknown[]): Map<string, unknown[]> {
   const found = new Map<string, unknown[]>();
   for (const element of whole) {

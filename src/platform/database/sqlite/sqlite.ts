@@ -39,7 +39,7 @@ export function openSqlite(options: SqliteOptions): Database {
     now: () => options.clock.now(),
   };
   const writer = connect(settings);
-  // Sees the last commit while a group is being written (WAL).
+  // In WAL mode this connection reads the last commit while a group is being written.
   const reader = connect(settings);
   const searcher = searchThread(settings);
   const worker_id = nextWorkerId(writer);
@@ -105,7 +105,7 @@ const dialect: Dialect = {
   jsonCompare: (column, field, operator, value) => {
     const path = `$.${JSON.stringify(field)}`;
     const type = sql`json_type(${sql.ref(column)}, ${path})`;
-    // JSON true and false are 1 and 0 in SQLite, so their type decides.
+    // json_extract returns 1 and 0 for true and false, so the JSON type is compared instead of the value.
     if (typeof value === "boolean" || value === null) return sql<boolean>`coalesce(${type} = ${String(value)}, false)`;
     const types = typeof value === "string" ? sql`('text')` : sql`('integer', 'real')`;
     return sql<boolean>`coalesce(${type} in ${types}

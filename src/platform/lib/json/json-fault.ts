@@ -4,7 +4,7 @@ export interface JsonFault {
   reason: string;
 }
 
-/** Finds the error in a JSON text of limited depth. It has the message and position of Python's decoder, as FastAPI reports them. */
+/** Finds the error in a JSON text of limited depth. Its message and position are those of Python's decoder, which FastAPI reports. */
 export function faultOf(text: string): JsonFault | undefined {
   const scanner = new Scanner(text);
   try {

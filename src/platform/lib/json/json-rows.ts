@@ -192,7 +192,7 @@ type State =
   | "end";
 
 /**
- * The state after each allowed byte. The keys are the characters whose codes are the bytes. "value": the byte begins a key, a member or a
+ * The state after each allowed byte, which is the key as a character. "value": the byte begins a key, a member or a
  * row.
  */
 interface Rule {
@@ -202,7 +202,7 @@ interface Rule {
 
 const VALUE = Object.fromEntries([...'{["-0123456789tfn'].map((char) => [char, "value" as const]));
 
-/** The marks are the bytes of the byte order mark. White space is skipped before the lookup. */
+/** "mark 2" and "mark 3" expect the second and third byte of a byte order mark. White space is skipped before the lookup. */
 const GRAMMAR: Record<State, Rule> = {
   start: { expected: "an object", next: { "{": "first key", "\xef": "mark 2" } },
   "mark 2": { expected: "an object", next: { "\xbb": "mark 3" } },

@@ -62,7 +62,7 @@ const mayFollow = (from: URL, to: URL, rules: FetchRules): boolean =>
 interface FetchLimits {
   /** Total time, from DNS resolution to the last byte, over all redirects. */
   timeout_ms: number;
-  /** Maximum size of the decompressed body. `ignore_body`: the response has none, and the connection is closed after the headers. */
+  /** Maximum size of the decompressed body. With `ignore_body` the response has no body, and the connection closes after the headers. */
   max_bytes: number | "ignore_body";
 }
 

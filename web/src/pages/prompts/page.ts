@@ -10,7 +10,7 @@ export const promptsRoute = createRoute({
   component: lazyRouteComponent(() => import("./prompts-page.tsx"), "PromptsPage"),
 });
 
-/** The commit is part of the path, because the router parses a hash such as `12e45678` in the search as a number. */
+/** The commit is part of the path, because the router parses a hash such as `12e45678` in the query string as a number. */
 export const promptRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/prompts/$name/{-$commit}",

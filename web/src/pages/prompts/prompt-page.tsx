@@ -15,7 +15,7 @@ import { templateOf } from "./template.ts";
 import { TemplateView } from "./template-view.tsx";
 import { UseIt } from "./use-it.tsx";
 
-/** Characters of a hash that identify a commit in links and texts, as the clients shorten it. */
+/** Length of a shortened commit hash in links and texts. The LangSmith clients use the same length. */
 const SHORT_HASH = 8;
 
 /** A version of a prompt, by default the latest, beside the list of its commits. */

@@ -14,7 +14,7 @@ import { Table } from "../../ui/table/table.tsx";
 import { promptsRoute } from "./page.ts";
 import { promptsQuery } from "./queries.ts";
 
-/** Lists the prompts of the workspace, the last changed first. */
+/** Lists the prompts of the workspace, most recently changed first. */
 export function PromptsPage() {
   const { q } = promptsRoute.useSearch();
   const navigate = promptsRoute.useNavigate();

@@ -5,11 +5,11 @@ import { JsonTree } from "../../ui/json-tree.tsx";
 import { DetailSection } from "../../ui/layout.tsx";
 import { piecesOf, type TemplateMessage, type TemplatePart, templateOf } from "./template.ts";
 
-/** Initially shown messages, and characters of a text. */
+/** Number of messages, and of characters in each text, that are shown initially. */
 const MAX_MESSAGES = 100;
 const MAX_TEXT = 20_000;
 
-/** The messages of a prompt with their exact text, its model and the schema of its outputs. Other manifests are shown as JSON. */
+/** Shows a prompt's messages with their exact text, its output schema and its model. Shows a manifest that is not a prompt as JSON. */
 export function TemplateView({ manifest }: { manifest: unknown }) {
   const template = templateOf(manifest);
   if (!template)

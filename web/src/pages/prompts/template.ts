@@ -60,7 +60,7 @@ function messageOf(message: unknown): TemplateMessage {
   return { role: role === "Chat" ? String(kwargs.role) : role, parts: [...parts, ...calls] };
 }
 
-/** A template, or the content of a message without variables. */
+/** Returns the parts of a template, or of message content without variables. */
 function partsOf(part: unknown): TemplatePart[] {
   if (typeof part === "string") return part === "" ? [] : [{ text: part, format: undefined }];
   const { template, template_format = "f-string" } = kwargsOf(part);

@@ -15,7 +15,7 @@ import { QUEUES } from "./queries.ts";
 
 type Kind = "number" | "pass" | "text";
 
-/** The feedback config of a kind. A number needs none. */
+/** Feedback config for each kind of feedback key. Numbers need no config. */
 const CONFIGS: Record<Kind, KeyConfig["feedback_config"] | undefined> = {
   number: undefined,
   pass: {
@@ -58,7 +58,7 @@ export function CreateQueue({ onClose }: { onClose(): void }) {
   const creating = useMutation({
     mutationFn: async () => {
       const rows = rubric.map((row) => ({ ...row, key: row.key.trim() }));
-      // Creating the same config again, after a failure, changes nothing.
+      // A retry after a failure is safe: creating the same config again changes nothing.
       for (const { key: feedback_key, kind } of rows)
         if (CONFIGS[kind] && !isKnown(feedback_key))
           await api.post("/api/v1/feedback-configs", { feedback_key, feedback_config: CONFIGS[kind] });

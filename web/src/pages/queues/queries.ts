@@ -40,7 +40,7 @@ export const queueQuery = (id: string) =>
     },
   });
 
-/** The first item that the user has not reviewed after those that the user has skipped; null after the last. */
+/** The first item to review after the skipped items. Null if no item is left. */
 export const itemQuery = (queue_id: string, skip: number) =>
   queryOptions({
     queryKey: [...QUEUES, "item", queue_id, skip],
@@ -49,6 +49,6 @@ export const itemQuery = (queue_id: string, skip: number) =>
       const query = { status: "needs_my_review", limit: 1, offset: skip };
       return (await api.get<QueueRun[]>(path, { query, signal }))[0] ?? null;
     },
-    // Payloads may have 20 MB.
+    // A payload can be 20 MB, so unused items leave the cache early.
     gcTime: 10_000,
   });

@@ -98,7 +98,7 @@ function QueueMenu({ queue: { id, name } }: { queue: QueueOverview }) {
         action="Delete"
         onConfirm={async () => {
           await api.delete(`/api/v1/annotation-queues/${id}`);
-          // Leaves the page before the deletion, because refetching the deleted queue would fail.
+          // Leaves the page before the queries are invalidated, because refetching the deleted queue would fail.
           await navigate({ to: "/queues" });
           toast("Queue deleted");
           await client.invalidateQueries({ queryKey: QUEUES });

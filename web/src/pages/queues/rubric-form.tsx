@@ -18,7 +18,7 @@ import { configOf, NOTE_ITEM, textOf, valuesOf } from "./rubric.ts";
 export type SaveFeedback = () => Promise<unknown>;
 
 interface FormProps {
-  /** ID of the form element, for the buttons outside. */
+  /** ID of the form element, for the submit button outside the form. */
   id: string;
   queue: QueueOverview;
   item: QueueRun;
@@ -101,7 +101,7 @@ function Fields({
   );
 }
 
-/** The field of a feedback key: its categories, a text, or a number. */
+/** Form field for a feedback key: radio buttons for categories, a text area or a number input. */
 function RubricField({
   item,
   label = item.feedback_key,

@@ -9,7 +9,7 @@ import { threadKey } from "./queries.ts";
  *
  * @param active_id ID of the thread's active run. A change takes effect when the streamed run has ended.
  * @param ended_id ID of the newest ended run. Refetches the thread if the run ended before it could be streamed.
- * @returns undefined if no run is streamed, and again after the thread has been refetched
+ * @returns the run's data until the thread has been refetched after the run; undefined if no run is streamed
  */
 export function useLiveRun(
   thread_id: string,

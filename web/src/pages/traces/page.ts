@@ -45,7 +45,7 @@ export const traceRoute = createRoute({
   component: lazyRouteComponent(() => import("./trace/trace-page.tsx"), "TracePage"),
 });
 
-/** A shared trace, or the runs below a shared run. */
+/** A shared trace, or a shared run with its descendants. */
 export const publicRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/public/$token",
@@ -68,7 +68,7 @@ export const traces: Page = {
   routes: [projectsRoute, projectRoute, traceRoute, runRoute, publicRoute],
   palette: [
     {
-      group: "Runs of traces",
+      group: "Trace runs",
       find: async (text, signal) => {
         if (!COMPLETE_ID.test(text)) return [];
         const { runs } = await api.post<TracesPage>("/app/api/traces/query", { id: [text] }, { signal });

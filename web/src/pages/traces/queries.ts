@@ -14,7 +14,7 @@ export const TRACES = ["traces"] as const;
 const TRACE_POLL_MS = 1_000;
 const LIST_POLL_MS = 2_000;
 const STATS_POLL_MS = 5_000;
-/** Filters may read all runs of a project. */
+/** Longer interval for filtered queries, which may read all runs of a project. */
 const FILTERED_POLL_MS = 10_000;
 const PROJECTS_PAGE = 100;
 
@@ -47,7 +47,7 @@ export const projectQuery = (id: string) =>
     refetchInterval: STATS_POLL_MS,
   });
 
-/** Statistics of the runs that match the filters. The statistics of the project apply to its traces. */
+/** Statistics of the runs that match the filters. Without filters, the page shows the project's own statistics. */
 export const matchingStatsQuery = (session_id: string, search: ProjectSearch) =>
   queryOptions({
     queryKey: [...TRACES, "stats", session_id, conditionsOf(search)],
@@ -75,10 +75,10 @@ export const runsQuery = (session_id: string, search: ProjectSearch, { by, desce
     placeholderData: keepPreviousData,
   });
 
-/** A trace whose runs come from the API, or from the public routes of a share. */
+/** A trace, read from the API or through a public link. */
 export interface TraceSource {
   trace_id: string;
-  /** Token of a share. The page then needs no key and changes nothing. */
+  /** Token of a public link. The page is then read-only and needs no API key. */
   token?: string;
 }
 
@@ -99,7 +99,7 @@ export const traceQuery = ({ trace_id, token }: TraceSource) =>
     },
     // A large trace is read less often.
     refetchInterval: ({ state: { data } }) => (data?.status === "pending" ? TRACE_POLL_MS + data.runs.length : false),
-    // Unchanged rows keep their identity only in small traces: comparing 25,000 runs each second takes longer than drawing them.
+    // Disabled, because comparing 25,000 runs each second takes longer than rendering them.
     structuralSharing: false,
   });
 
@@ -113,7 +113,7 @@ interface SharedPage {
   cursors: { next: string | null };
 }
 
-/** The runs of a share: those of a trace, or those below a run. */
+/** Reads the runs of a public link: all runs of a trace, or a run and its descendants. */
 async function readShare(token: string, signal: AbortSignal): Promise<LoadedTrace> {
   const path = `/api/v1/public/${encodeURIComponent(token)}`;
   const top = await api.get<ExperimentRun>(`${path}/run`, { signal });
@@ -129,13 +129,13 @@ async function readShare(token: string, signal: AbortSignal): Promise<LoadedTrac
     cursor = page.cursors.next;
   }
   runs.sort((a, b) => (a.dotted_order < b.dotted_order ? -1 : 1));
-  // The runs above a shared run are not part of the share.
+  // A shared run becomes the root, because its ancestors are not shared.
   const shown = runs.map((run) => (run.id === top.id ? { ...run, parent_run_id: null } : run));
   const version = top.status === "pending" ? String(Date.now()) : "ended";
   return { trace_id: top.id, session_id: top.session_id, status: top.status, version, runs: shown };
 }
 
-/** A run with its payloads. `version` is that of its trace. */
+/** A run with its payloads. `version` is the trace's version, so that a changed trace causes a refetch. */
 export const runQuery = ({ token }: TraceSource, id: string, version: string) =>
   queryOptions({
     queryKey: [...TRACES, "run", token, id, version],
@@ -145,7 +145,7 @@ export const runQuery = ({ token }: TraceSource, id: string, version: string) =>
         { signal },
       ),
     staleTime: 60_000,
-    // Payloads may have 20 MB, and each version of a trace has its own.
+    // Payloads can be 20 MB, and each version of a trace has its own cache entry.
     gcTime: 10_000,
     placeholderData: keepPreviousData,
   });
@@ -167,7 +167,7 @@ export const hasTracesQuery = (session_id: string) =>
     },
   });
 
-/** The runs of traces with these IDs, at any level. Uploaded and unknown runs are missing. */
+/** The traced runs with the given IDs, at any level of their traces. Omits uploaded and unknown runs. */
 export const tracedRunsQuery = (ids: readonly string[], state = "") =>
   queryOptions({
     queryKey: [...TRACES, "traced", ids, state],

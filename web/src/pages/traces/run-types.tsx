@@ -22,7 +22,7 @@ const TYPES: Record<string, { icon: LucideIcon; label: string }> = {
 
 export const RUN_TYPES = Object.keys(TYPES);
 
-/** Clients may send other types, whose name is the label. */
+/** Returns the label of a run type. Clients can send other types, which are their own label. */
 export const labelOfType = (run_type: string): string => TYPES[run_type]?.label ?? run_type;
 
 export function RunTypeIcon({ run_type }: { run_type: string }) {

@@ -11,7 +11,7 @@ const MAX_IDS = 100;
 /**
  * The traced runs among the given runs, by ID.
  *
- * @param state a value that changes when a run may have got a trace
+ * @param state a value whose change causes a refetch, because a run may now have a trace
  */
 export function useTracedRuns(run_ids: readonly string[], state = ""): ReadonlyMap<string, ListedRun> {
   const may = useMay("experiments") === true;
@@ -20,7 +20,7 @@ export function useTracedRuns(run_ids: readonly string[], state = ""): ReadonlyM
   return new Map(data?.map((run) => [run.id, run]));
 }
 
-/** Link to the trace of a run. Renders nothing if the run has no trace, or if the user may not read traces. */
+/** Link to the trace of a run. Renders nothing if the run has no trace, or if the user has no access to traces. */
 export function RunTraceLink({ run_id, state, label }: { run_id: string; state?: string; label?: string }) {
   return <TraceLink run={useTracedRuns([run_id], state).get(run_id)} label={label} />;
 }

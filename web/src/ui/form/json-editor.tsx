@@ -19,7 +19,7 @@ function textOf(value: unknown, mayBeText: boolean): string {
  * submission.
  *
  * @param isObject accepts only objects
- * @param mayBeText accepts text that does not start like JSON as a string
+ * @param mayBeText treats text that does not start like JSON as a string
  * @param onChange receives undefined for an empty text
  */
 export function JsonEditor({

@@ -7,7 +7,7 @@ import type { TableProps } from "./table.tsx";
 
 const ESTIMATE_PX = 120;
 
-/** A table on a narrow screen, with one card per row: title, compared values and the other columns. */
+/** A table on a narrow screen, with one card per row: the title, then the columns with `card: "first"`, then the others. */
 export function TableCards<Row>({
   name,
   rows,

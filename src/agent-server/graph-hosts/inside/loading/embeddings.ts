@@ -15,7 +15,7 @@ export function asEmbeddings(value: unknown): Embeddings {
   );
 }
 
-/** One vector of length 1 for each text, one after the other. */
+/** One normalized vector for each text, concatenated. */
 export async function embed(embeddings: Embeddings, { texts, is_query, dims }: EmbedQuery): Promise<Float32Array> {
   const vectors: unknown =
     typeof embeddings === "function"

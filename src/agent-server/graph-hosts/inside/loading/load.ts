@@ -121,7 +121,7 @@ export async function loadGraphs(
 type ImportFile = (file: string) => Promise<Imported>;
 
 /**
- * Imports modules of the project. Node runs TypeScript with erasable types, and starts 200 ms sooner and 20 MB smaller than with tsx. tsx is
+ * Imports modules of the project. Node runs TypeScript with erasable types, saving 200 ms at startup and 20 MB compared with tsx. tsx is
  * loaded when a module needs path aliases, imports without an extension, or other TypeScript.
  */
 export function importerFor(project_dir: string): ImportFile {

@@ -49,7 +49,7 @@ export async function checkOut(
   await mkdir(folder, { recursive: true });
   const GIT_SSH_COMMAND = remote.protocol === "ssh" ? await sshCommand(ssh_key, remote, ssh_files, folder) : "false";
   const env = { ...base.env, ...gitEnv(remote), GIT_SSH_COMMAND };
-  // ssh requires a user with a name, and git rejects local repositories that another user owns.
+  // ssh requires a uid with a passwd entry, and git rejects local repositories that another user owns.
   const user = remote.protocol.startsWith("http") ? base.user : undefined;
   if (user) await chown(folder, user.uid, user.gid);
   const git = (...args: string[]): Command => ({

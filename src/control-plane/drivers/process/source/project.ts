@@ -46,12 +46,12 @@ export async function readProjectFile(
   for (const [graph_id, value] of graphs) {
     const module = moduleOf(value, `${path}: graphs.${graph_id}`);
     if ((await realPathWithin(root, join(folder, module))) === undefined)
-      missing.push(`graphs.${graph_id} refers to ${module}`);
+      missing.push(`${module} (graphs.${graph_id})`);
   }
   return {
     folder,
     has_graphs: missing.length === 0,
-    missing: `${path}: ${missing.join(", ")}, but the file does not exist.`,
+    missing: `${path} refers to files that do not exist: ${missing.join(", ")}.`,
   };
 }
 

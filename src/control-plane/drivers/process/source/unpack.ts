@@ -35,7 +35,7 @@ export async function unpack(file: string, folder: string, signal: AbortSignal, 
   try {
     await pipeline(
       createReadStream(file),
-      limitBytes(limits.packed_bytes, "packed"),
+      limitBytes(limits.packed_bytes, "when compressed"),
       createGunzip(),
       limitBytes(max_bytes, "when unpacked"),
       (chunks: AsyncIterable<Buffer>) => writeEntries(chunks, folder, limits),

@@ -86,7 +86,7 @@ function Comparison({
   const rows = useRows(view.dataset_id, narrowing);
   const [selected, setSelected] = useState(search.row);
   const [lastFocused, setFocused] = useState<string>();
-  // The default is the second experiment, because the baseline cannot be hidden and is already the baseline.
+  // The default is the second experiment, because the shortcuts b and x have no effect on the baseline.
   const focused = lastFocused !== undefined && ids.includes(lastFocused) ? lastFocused : (ids[1] ?? (ids[0] as string));
   const { experiments, hidden } = search;
   const actions = useMemo(

@@ -7,7 +7,7 @@ function decimalsOf({ ci_low, ci_high }: PairComparison): number {
   return width > 0 ? Math.min(10, Math.max(0, 1 - Math.floor(Math.log10(width)))) : 3;
 }
 
-/** Removes leading zeros: `0.035` becomes `.035`, and `10.5` is unchanged. */
+/** Removes leading zeros and the space in an interval: `[0.012, 0.058]` becomes `[.012,.058]`, and `10.5` is unchanged. */
 export const withoutLeadingZeros = (text: string) => text.replaceAll(/(?<!\d)0\./g, ".").replace(", ", ",");
 
 /** Formats a difference. Once confidence intervals have been computed, the number of decimals matches the interval. */
@@ -17,7 +17,7 @@ export function deltaText(difference: PairComparison, isTested: boolean, compact
   return compact ? withoutLeadingZeros(text) : text;
 }
 
-/** Formats a confidence interval as `[0.012, 0.058]`, or as `[.012, .058]` in a narrow column. */
+/** Formats a confidence interval as `[0.012, 0.058]`, or as `[.012,.058]` in a narrow column. */
 export function intervalText(difference: PairComparison, compact: boolean): string {
   const { ci_low, ci_high } = difference;
   if (ci_low === null || ci_high === null) return DASH;

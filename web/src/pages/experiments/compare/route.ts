@@ -29,7 +29,7 @@ async function prefetchComparison(client: QueryClient, dataset_id: string, searc
   const ids = chosenIds(search);
   if (ids.length === 0) return;
   void client.prefetchQuery(keysQuery);
-  // The dataset names the baseline, and the sessions show which IDs in the URL are experiments of the dataset.
+  // The dataset contains the ID of the baseline, and the sessions show which IDs in the URL are experiments of the dataset.
   const [dataset, sessions] = await Promise.all([
     client.fetchQuery(datasetQuery(dataset_id)),
     client.fetchQuery(sessionsQuery(dataset_id, ids)),

@@ -48,7 +48,7 @@ export function DatasetMenu({ dataset }: { dataset: Dataset }) {
         action="Delete"
         onConfirm={async () => {
           await api.delete(`/api/v1/datasets/${id}`);
-          // Leaves the page before the deletion, because refetching the deleted dataset would fail.
+          // Leaves the page before the queries are invalidated, because refetching the deleted dataset would fail.
           await navigate({ to: "/experiments" });
           toast("Dataset deleted");
           await client.invalidateQueries({ queryKey: EXPERIMENTS });

@@ -68,7 +68,7 @@ export function SelectionBar({
           try {
             for (const id of chosen) await api.delete(`/api/v1/sessions/${id}`);
           } finally {
-            // Refetches also after an error, because earlier deletions may have succeeded.
+            // Also refetches after an error, because earlier deletions may have succeeded.
             await client.invalidateQueries({ queryKey: EXPERIMENTS });
           }
           onClear();

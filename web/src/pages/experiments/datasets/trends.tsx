@@ -12,8 +12,8 @@ import { isSignificant, signOf } from "../compare/view.ts";
 import { byAge, type Metric } from "../metrics.ts";
 
 /**
- * Each metric's trend over a dataset's experiments, and the newest experiment's difference from the baseline with the same numbers as the
- * comparison.
+ * Each metric's trend over a dataset's experiments, and the newest experiment's difference from the baseline or from the
+ * previous experiment.
  */
 export function Trends({
   dataset: { id, baseline_experiment_id },

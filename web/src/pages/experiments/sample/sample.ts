@@ -57,7 +57,7 @@ const VARIANTS: readonly Variant[] = [
 
 export const SAMPLE_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);
 
-/** A question that the third variant leaves unanswered, while the other variants give the expected answer. */
+/** A question that the third variant answers with “No.”, while the other variants give the expected answer. */
 const WORST = { topic: "delete my account", phrase: "Please explain step by step how to …." };
 
 /** Time between experiments, and between the starts of an experiment's runs. */

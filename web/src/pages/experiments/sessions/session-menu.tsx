@@ -85,7 +85,7 @@ export function SessionMenu({
         action="Delete"
         onConfirm={async () => {
           await api.delete(`/api/v1/sessions/${session.id}`);
-          // Leaves the page before the deletion, because refetching the deleted experiment would fail.
+          // Leaves the page before the queries are invalidated, because refetching the deleted session would fail.
           await onDeleted?.();
           toast(`${capitalized(noun)} deleted`);
           await refetch();

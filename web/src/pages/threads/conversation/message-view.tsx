@@ -19,7 +19,7 @@ interface MessageViewProps {
   results: ReadonlyMap<string, Message>;
   durations: ReadonlyMap<string, number>;
   isWriting?: boolean;
-  /** Whether the conversation continued without results for the message's tool calls. Undefined if the results are elsewhere. */
+  /** Whether the conversation continued without results for the tool calls. Undefined for a traced run: other runs may have the results. */
   isDropped: boolean | undefined;
 }
 

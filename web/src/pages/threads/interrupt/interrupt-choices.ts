@@ -28,7 +28,7 @@ const isFields = (value: unknown): value is Fields =>
 
 /**
  * Parses an interrupt. Supports LangChain's review of tool calls (`action_requests`), LangGraph's `HumanInterrupt` (`action_request`) and
- * values with `allowed_decisions`. All other interrupts can be resumed with `true` or with text.
+ * values with `allowed_decisions` or `auth_url`. All other interrupts can be resumed with `true` or with text.
  */
 export function questionOf({ value }: Interrupt): Question {
   if (isFields(value) && Array.isArray(value.action_requests))

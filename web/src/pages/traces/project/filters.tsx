@@ -11,7 +11,7 @@ import { isFiltered, type ProjectSearch, STATES } from "./search.ts";
 const ANY = "any";
 const ALL = "all";
 
-/** Filters in the popover: their names, and how an active filter reads. */
+/** Filters in the popover. `shown` is the text before the value of an active filter. */
 const MORE = [
   { key: "name", label: "Name", hint: "Exact name of the run", shown: "name is" },
   { key: "tag", label: "Tag", hint: "Exact tag", shown: "tag" },
@@ -23,7 +23,7 @@ const MORE = [
 
 export function Filters({ search, onChange }: { search: ProjectSearch; onChange(changed: ProjectSearch): void }) {
   const [text, setText] = useDebounced(search.q ?? "", (q) => onChange({ q: q.trim() || undefined }));
-  // Clients may send other types, which a URL may name.
+  // The URL may contain another run type, because clients can send any type.
   const types = [...new Set([...RUN_TYPES, ...(search.type && search.type !== ALL ? [search.type] : [])])];
   const active = MORE.filter(({ key }) => search[key] !== undefined);
   return (

@@ -16,7 +16,7 @@ interface Repriced {
   next: string | null;
 }
 
-/** Computes the costs of a project with the current prices. Each request works for about two seconds. */
+/** Computes the costs of a project with the current prices. Each request takes about two seconds. */
 export function RecomputeCosts({ project, onClose }: { project: Session; onClose(): void }) {
   const client = useQueryClient();
   const [done, setDone] = useState(0);

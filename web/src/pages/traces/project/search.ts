@@ -1,6 +1,6 @@
 import { textOf } from "../../../page.ts";
 
-/** The filters and the sort order of a project's list, as in the URL. */
+/** The filters and the sort order of a project's runs, as stored in the URL. */
 export interface ProjectSearch {
   /** Words in the name, error, metadata, inputs or outputs. */
   q?: string;
@@ -44,7 +44,7 @@ export const projectSearch = (search: Record<string, unknown>): ProjectSearch =>
 /** The filters in the form that `/app/api/traces/query` and `/runs/stats` accept. */
 export function conditionsOf(search: ProjectSearch): { is_root?: boolean; filter?: string; query?: string } {
   const { q, status, type, name, tag, metadata, latency, tokens, thread } = search;
-  // The filter language has the escapes of JSON.
+  // The filter language uses JSON string escapes.
   const text = (value: string) => JSON.stringify(value);
   const parts = [
     status && `eq(status, ${text(status)})`,
@@ -64,7 +64,7 @@ export function conditionsOf(search: ProjectSearch): { is_root?: boolean; filter
   };
 }
 
-/** `5` and `true` are also compared as a number and a boolean. */
+/** Builds a metadata filter. A value such as `5` or `true` matches the string and the number or boolean. */
 function metadataFilter(given: string, text: (value: string) => string): string {
   const at = given.indexOf("=");
   const key = (at < 0 ? given : given.slice(0, at)).trim();

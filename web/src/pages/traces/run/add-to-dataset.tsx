@@ -32,7 +32,7 @@ export function AddToDataset({ run, onClose }: { run: ExperimentRun; onClose(): 
     mutationFn: async () => {
       const target =
         dataset_id === NEW ? (await api.post<Dataset>("/api/v1/datasets", { name: name.trim() })).id : dataset_id;
-      // After a failure, the next attempt uses the dataset that this one has created.
+      // A retry after a failure uses the dataset that this attempt created.
       setChosen(target);
       return api.post<Example>("/api/v1/examples", { dataset_id: target, inputs, outputs, source_run_id: run.id });
     },

@@ -29,7 +29,7 @@ export function AddToQueue({ run, onClose }: { run: ExperimentRun; onClose(): vo
     mutationFn: async () => {
       const path = "/api/v1/annotation-queues";
       const target = queue_id === NEW ? (await api.post<AnnotationQueue>(path, { name: name.trim() })).id : queue_id;
-      // After a failure, the next attempt uses the queue that this one has created.
+      // A retry after a failure uses the queue that this attempt created.
       setChosen(target);
       await api.post(`${path}/${target}/runs`, [run.id]);
     },

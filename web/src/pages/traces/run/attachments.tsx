@@ -6,14 +6,14 @@ import { API_PATH, send } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
 import { DetailSection } from "../../../ui/layout.tsx";
 
-/** Types that are shown. Others, such as SVG, may contain scripts. */
+/** Image types that are displayed. Other types, such as SVG, may contain scripts. */
 const IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const PREFIX = "attachment.";
 
 interface Attachment {
   name: string;
   mime_type: string;
-  /** Relative to the root of the API: the absolute URL of the server may have another host than the page. */
+  /** Relative to the API root, because the absolute URL from the server may have a different host than the page. */
   path: string;
 }
 

@@ -108,7 +108,7 @@ function FeedbackRow({ feedback, onDelete }: { feedback: Feedback; onDelete(): v
   );
 }
 
-/** `evaluate()` stores the run of the evaluator with the feedback. */
+/** Returns the ID of the evaluator's run, which `evaluate()` stores in the feedback. */
 function evaluatorRunOf({ feedback_source }: Feedback): string | undefined {
   const metadata = feedback_source?.metadata as { __run?: { run_id?: unknown } } | undefined;
   const run_id = metadata?.__run?.run_id;

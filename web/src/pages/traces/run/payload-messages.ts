@@ -28,7 +28,7 @@ export function sectionsOf(payload: unknown): PayloadSection[] {
       sections.push({ kind: "text", name, text: value });
     else others.push([name, value]);
   }
-  // Beside a conversation, the names of parameters would take the first place.
+  // Moves parameters such as `model` to the other fields, so that the conversation comes first.
   if (sections.some(({ kind }) => kind === "messages"))
     for (const section of sections.splice(0))
       if (section.kind === "text" && PARAMETERS.has(section.name)) others.push([section.name, section.text]);
@@ -38,7 +38,7 @@ export function sectionsOf(payload: unknown): PayloadSection[] {
   return sections;
 }
 
-/** A payload may have thousands of texts. The tree shows them in pieces. */
+/** Maximum number of sections before strings go to the JSON tree, because a payload may have thousands of strings. */
 const MAX_SECTIONS = 20;
 
 const PARAMETERS = new Set(["model", "id", "object", "type", "status", "user", "service_tier", "system_fingerprint"]);
@@ -47,18 +47,18 @@ const PARAMETERS = new Set(["model", "id", "object", "type", "status", "user", "
 function messagesFrom(value: unknown): Message[] | undefined {
   if (!Array.isArray(value)) return messageOf(value);
   if (value.length === 0) return undefined;
-  // LangChain has a list per prompt, and `generations` has a list of candidates per prompt.
+  // Lists may be nested: LangChain sends a list of messages per prompt, and `generations` a list of candidates per prompt.
   const messages: Message[] = [];
   for (const each of value) {
     const found = isTuple(each) ? tupleMessage(each) : messagesFrom(each);
-    // The first number of an embedding decides.
+    // Stops at the first element that is not a message, for example the first number of an embedding.
     if (!found) return undefined;
     messages.push(...found);
   }
   return messages;
 }
 
-/** `["user", "Hello"]`, as LangGraph accepts messages. */
+/** Whether a value may be a message as a tuple, such as `["user", "Hello"]`, which LangGraph accepts. */
 const isTuple = (value: unknown): value is [string, string] =>
   Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
 
@@ -71,7 +71,7 @@ function messageOf(value: unknown): Message[] | undefined {
   if (!isObject(value)) return undefined;
   const { type, role } = value;
   if (value.lc === 1 && Array.isArray(value.id)) return constructorMessage(value);
-  // A choice of a completion, or a generation of LangChain.
+  // An OpenAI completion choice or a LangChain generation.
   if (
     "message" in value &&
     ["finish_reason", "index", "text", "generation_info", "generationInfo"].some((key) => key in value)
@@ -92,7 +92,7 @@ function messageOf(value: unknown): Message[] | undefined {
 
 const FLAT_TYPES = new Set(["human", "ai", "system", "tool", "function", "developer", "chat", "AIMessageChunk"]);
 
-/** The kind of a message by the class of a LangChain constructor. */
+/** Message types by LangChain class name. */
 const CLASSES: Record<string, string> = {
   HumanMessage: "human",
   AIMessage: "ai",
@@ -107,7 +107,7 @@ function constructorMessage({ id, kwargs }: Fields): Message[] | undefined {
   return type && isObject(kwargs) ? contentMessages({ ...kwargs, type }) : undefined;
 }
 
-/** Items of OpenAI responses that are no messages. */
+/** Converts the items of OpenAI responses that are not messages. */
 const RESPONSE_ITEMS: Record<string, (item: Fields) => Message[] | undefined> = {
   function_call: ({ call_id, name, arguments: args }) =>
     typeof name === "string"
@@ -124,7 +124,7 @@ const RESPONSE_ITEMS: Record<string, (item: Fields) => Message[] | undefined> = 
 const textsOf = (blocks: readonly unknown[]): string =>
   blocks.map((block) => (isObject(block) && typeof block.text === "string" ? block.text : "")).join("\n");
 
-/** A message with its tool calls and blocks in the format of LangChain. Results in blocks become messages of their own. */
+/** Converts a message to the LangChain format. Tool results in content blocks become separate messages. */
 function contentMessages(given: Fields): Message[] {
   const { role, type, name, id, tool_call_id, status } = given as unknown as Message;
   const blocks = Array.isArray(given.content) ? given.content : undefined;
@@ -149,7 +149,7 @@ function contentMessages(given: Fields): Message[] {
   return [message, ...results];
 }
 
-/** Tool calls beside the content: those of LangChain have `args`, those of OpenAI `function`. */
+/** Returns the tool calls outside the content: LangChain calls have `args`, OpenAI calls have `function`. */
 function toolCallsOf({ tool_calls, additional_kwargs, function_call }: Fields): ToolCall[] {
   const nested = isObject(additional_kwargs) ? additional_kwargs.tool_calls : undefined;
   const listed = [tool_calls, nested].find((list) => Array.isArray(list) && list.length > 0);

@@ -8,7 +8,7 @@ import { MessageView } from "../../threads/conversation/message-view.tsx";
 import { type Message, toolResultsOf } from "../../threads/conversation/messages.ts";
 import { type PayloadSection, sectionsOf } from "./payload-messages.ts";
 
-/** Initially shown messages, from the end of a conversation, and characters of a text. */
+/** Number of last messages of a conversation, and of characters in a text, that are shown initially. */
 const MAX_MESSAGES = 40;
 const MAX_TEXT = 20_000;
 
@@ -81,7 +81,7 @@ function Messages({ messages }: { messages: readonly Message[] }) {
       )}
       <ol aria-label="Messages" className="grid grid-cols-1 gap-4">
         {shown.slice(hidden).map(({ message, index }) => (
-          // The results of a model's calls are outputs of other runs.
+          // A call without a result is not marked as skipped: results of a model's tool calls are outputs of other runs.
           <MessageView key={index} message={message} results={results} durations={NO_DURATIONS} isDropped={undefined} />
         ))}
       </ol>

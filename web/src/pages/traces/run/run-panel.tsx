@@ -24,7 +24,7 @@ import { Payload } from "./payload.tsx";
 import { RunActions } from "./run-actions.tsx";
 import { RunDetails } from "./run-details.tsx";
 
-/** The selected run of a trace: its figures, and its payloads as soon as they are loaded. */
+/** The selected run of a trace. Its status, latency and cost are shown before its payloads are loaded. */
 export function RunPanel({
   source,
   node,
@@ -166,7 +166,7 @@ export function InputOutput({ run }: { run: ExperimentRun }) {
   );
 }
 
-/** The text is created by the click: a run may have 20 MB. */
+/** The JSON text is created only on a click, because a run can be 20 MB. */
 function Raw({ run }: { run: ExperimentRun }) {
   const copy = () => navigator.clipboard.writeText(JSON.stringify(run, null, 2)).then(() => toast("JSON copied"));
   return (

@@ -7,7 +7,7 @@ import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { runRoute } from "../page.ts";
 import { tracedRunsQuery } from "../queries.ts";
 
-/** Opens the trace of a run with the run selected. A run without a trace was uploaded: its experiment opens. */
+/** Opens the trace of a run with the run selected. For an uploaded run, which has no trace, opens its experiment. */
 export function RunRedirect() {
   const { id } = runRoute.useParams();
   const traced = useQuery(tracedRunsQuery([id]));

@@ -6,7 +6,7 @@ import { publicRoute, type TraceSearch } from "../page.ts";
 import { traceQuery } from "../queries.ts";
 import { TraceView } from "./trace-view.tsx";
 
-/** A shared trace, for readers without a key. It changes nothing and links to no other page. */
+/** Read-only page of a shared trace, for users without an API key. It has no links to other pages. */
 export function PublicPage() {
   const { token } = publicRoute.useParams();
   const search = publicRoute.useSearch();

@@ -59,7 +59,7 @@ export function TracePage() {
             void navigate({
               params: { id },
               search: (before: TraceSearch) => ({ ...before, ...changed }),
-              // Leaving the tree on a narrow screen is a step in the history.
+              // The first selection adds a browser history entry, so that Back returns to the tree on a narrow screen.
               replace: changed.run === undefined || search.run !== undefined,
             })
           }

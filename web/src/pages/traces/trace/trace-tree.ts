@@ -14,7 +14,7 @@ export interface TraceNode {
   firstToken: number | undefined;
 }
 
-/** From this number of runs, runs below {@link FOLDED_DEPTH} are folded initially. */
+/** In a trace with at least this many runs, runs at {@link FOLDED_DEPTH} and deeper are initially folded. */
 const MANY_RUNS = 200;
 const FOLDED_DEPTH = 2;
 
@@ -69,7 +69,7 @@ export const isInternal = ({ run, children }: TraceNode): boolean =>
   children.length === 0 &&
   run.status === "success";
 
-/** A trace that was silent for this time is not expected to continue: its program may have been killed. */
+/** A pending trace without new runs or events for this time is treated as stopped. Its program may have been killed. */
 const SILENCE_MS = 10 * 60_000;
 
 export interface Axis {
@@ -77,7 +77,7 @@ export interface Axis {
   end: number;
 }
 
-/** The time range of a trace, in ms since the epoch. While a run is pending, it ends now. */
+/** The time range of a trace, in ms since the epoch. While a run is pending, the range ends at the current time. */
 export function axisOf(nodes: readonly TraceNode[], now: number): Axis {
   let [start, last, isPending] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, false];
   for (const node of nodes) {
@@ -89,12 +89,12 @@ export function axisOf(nodes: readonly TraceNode[], now: number): Axis {
   return { start, end: Math.max(end, start + 1) };
 }
 
-/** Clocks of runs differ by rounding: JavaScript clients write the order of the runs into the microseconds. */
+/** Start and end times may be inexact by 1 ms: JavaScript clients encode the order of the runs in the microseconds. */
 const TOLERANCE_MS = 1;
 
 /**
- * The runs that determine the duration of a trace: the child that ends last, before its start the sibling that ends last, and so on, on
- * each level. Shortening another run does not shorten the trace.
+ * Returns the critical path of a trace: on each level, the child that ends last, then the sibling that ends last before that child
+ * starts, and so on. Shortening any other run does not shorten the trace.
  */
 export function criticalPathOf(nodes: readonly TraceNode[], axis: Axis): ReadonlySet<string> {
   const path = new Set<string>();
@@ -133,7 +133,7 @@ export interface VisibleTree {
 }
 
 /**
- * The rows to show. A search shows the matching runs and the runs above them, whatever is folded.
+ * The rows to show. A search shows the matching runs and their ancestors, even if they are folded.
  *
  * @param nodes in the order of the tree
  */

@@ -155,7 +155,7 @@ export function TraceView({
           ref={panel}
           aria-label="Selected run"
           tabIndex={-1}
-          // Within the panel, these keys scroll wide values.
+          // In the panel, the arrow keys scroll wide values and do not move the selection.
           onKeyDown={(event) => event.key.startsWith("Arrow") && event.stopPropagation()}
           className={classes(
             "flex min-h-0 min-w-0 flex-1 flex-col outline-none",
@@ -190,7 +190,7 @@ export function TraceView({
   );
 }
 
-/** Unfolds the runs above a newly selected run, which may be selected by its URL. Afterwards, the user may fold them. */
+/** Unfolds the ancestors of a newly selected run, for example of a run in the URL. The user can fold them again. */
 function useUnfolded(
   selected: TraceNode | undefined,
   setToggled: (change: (before: ReadonlyMap<string, boolean>) => ReadonlyMap<string, boolean>) => void,

@@ -133,7 +133,7 @@ interface RowProps {
   isSelected: boolean;
   isFolded: boolean;
   hasSearch: boolean;
-  /** The latest callbacks, so that new ones do not render all rows. */
+  /** Ref to the latest callbacks, so that a new callback does not re-render all rows. */
   current: { current: Pick<WaterfallProps, "onFold" | "onSelect"> };
 }
 
@@ -231,7 +231,7 @@ const nameOf = ({ run }: TraceNode): string =>
     .filter(Boolean)
     .join("\n");
 
-/** The time of a run: thick and coloured on the critical path, red after an error, with a line at the first token. */
+/** Bar for the time range of a run: thick and coloured on the critical path, red if the run failed, with a line at the first token. */
 function Bar({ node, axisStart, axisEnd, isCritical, end }: RowProps & { end: number }) {
   const length = axisEnd - axisStart;
   const percent = (from: number, to: number) => `${(Math.max(0, Math.min(to, axisEnd) - from) / length) * 100}%`;

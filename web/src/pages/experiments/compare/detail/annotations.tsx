@@ -112,7 +112,7 @@ export function Annotations({
   );
 }
 
-/** Label or score of a feedback, with the change from the baseline. */
+/** Label or score of a feedback record, with the change from the baseline. */
 function FeedbackValue({
   view,
   feedback: { key: name, score, value },

@@ -111,7 +111,7 @@ function Significance({
   const { p_adjusted, test } = difference;
   if (p_adjusted === null) return null;
   const text = pText(p_adjusted);
-  const title = `p = ${number(p_adjusted)}, ${test === "mcnemar" ? "McNemar's test" : "Wilcoxon signed-rank test"}, corrected for all keys and experiments (Holm)`;
+  const title = `p = ${number(p_adjusted)}, ${test === "mcnemar" ? "McNemar's test" : "Wilcoxon signed-rank test"}, corrected for multiple comparisons (Holm)`;
   return (
     <span className={classes(!compact && "font-mono", significant ? "text-text" : "text-text-3")} title={title}>
       {significant ? (compact ? withoutLeadingZeros(text) : text) : "n.s."}

@@ -5,8 +5,8 @@ import type { Key, View } from "../view.ts";
 const DEFAULT_SCORES = 3;
 
 /**
- * Returns the hidden columns: those in the URL, or by default the latency, the labels and all but the first scores. If no key has scores,
- * labels are shown.
+ * Returns the hidden columns: those in the URL, or by default the latency, the labels and all scores after the third. If no key has
+ * scores, shows the first three labels.
  */
 export function hiddenColumns({ keys }: View, { without }: Search): string[] {
   if (without !== undefined) return listOf(without);
