@@ -28,6 +28,7 @@ export default defineConfig({
           page("Store", "/docs/store"),
           page("Webhooks", "/docs/webhooks"),
           page("Custom routes", "/docs/custom-routes"),
+          page("UI components", "/docs/ui-components"),
           page("Tracing", "/docs/tracing"),
           page("Experiments", "/docs/experiments"),
           page("Annotation queues", "/docs/annotation-queues"),

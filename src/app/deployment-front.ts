@@ -139,7 +139,7 @@ export class DeploymentFront {
       proto: this.#proto,
       host: request.headers.host ?? "",
       prefix: address.prefix,
-      user_id: caller?.user_id ?? "",
+      user_id: caller?.user_id,
       corsAllowed: allowed_origin !== undefined,
     };
     return { deployment, origin, onAccessEnd: onEnd };

@@ -25,6 +25,8 @@ const VERSIONS = {
   },
   "0.4.9": { "@langchain/langgraph": "0.4.9", "@langchain/core": "0.3.80", zod: "3.25.76" },
 };
+/** A deployment installs the packages from the registry, where one slow response takes minutes. */
+const INSTALL_MS = 400_000;
 const HAS_DELTA = /^1\.[4-9]/;
 
 type Version = keyof typeof VERSIONS;
@@ -99,7 +101,7 @@ describe.runIf(isInstalled).each<Case>([
   beforeAll(async () => {
     project = projectWith(version, { type });
     service = await serve(project);
-  });
+  }, INSTALL_MS);
   afterAll(async () => {
     await service?.stop();
     project?.drop();

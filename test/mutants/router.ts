@@ -67,7 +67,7 @@ export const ROUTER_MUTANTS: readonly Mutant[] = [
   {
     name: "router: callers of other workspaces are accepted",
     file: "src/app/deployment-front.ts",
-    replace: ["if (!deployment || caller.tenant_id !== deployment.tenant_id)", "if (!deployment)"],
+    replace: ["if (!deployment || (caller && caller.tenant_id !== deployment.tenant_id))", "if (!deployment)"],
     suites: [suite("access")],
   },
   {

@@ -382,8 +382,8 @@ describeInBrowser("threads", () => {
     for (let i = 0; i < 5; i++) figures.push(await firstToken(i));
     figures.sort((a, b) => a - b);
     console.log(`First token on the screen after the server sent it: median ${figures[2]} ms, worst ${figures[4]} ms.`);
-    expect(figures[0]).toBeGreaterThanOrEqual(0);
-    expect(figures[2]).toBeLessThan(1_000);
+    // The other reader shares its process with the service, so that it may be later than the browser.
+    expect(Math.abs(figures[2] as number)).toBeLessThan(1_000);
   });
 
   /** From the token's arrival at another reader of the same server to the frame that shows it, in ms. */

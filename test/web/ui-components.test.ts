@@ -27,6 +27,8 @@ const Weather = ({ city }) => {
 export default { weather: Weather };
 `;
 
+const COLOR = `getComputedStyle(document.querySelector("#root > div").shadowRoot.querySelector("button")).color`;
+
 const withUi = (fields: object = {}): TestProject => {
   const project = createProject({
     "agent.ts": oneNodeGraph("hello"),
@@ -90,9 +92,7 @@ describe.runIf(packages)("UI components", () => {
       const button = page.getByRole("button", { name: "Paris: 20" });
       await button.click();
       await page.getByRole("button", { name: "Paris: 21" }).waitFor();
-      expect(await page.getByRole("button").evaluate("(element) => getComputedStyle(element).color")).toBe(
-        "rgb(255, 0, 0)",
-      );
+      expect(await page.evaluate(COLOR)).toBe("rgb(255, 0, 0)");
       await page.close();
     });
   });
@@ -151,8 +151,7 @@ describe.runIf(packages)("UI components", () => {
   });
 
   it("need the bundler in the project", async () => {
-    await start({});
-    await service.stop();
+    project = withUi();
     rmSync(join(project.folder, "node_modules"));
     service = await startService({ database: "sqlite", config: project.config });
     expect(await service.threadmill.loaded).toMatchObject({

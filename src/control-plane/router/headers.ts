@@ -10,7 +10,8 @@ export interface Origin {
   host: string;
   /** Part of the requested path before the instance's path; empty if the host name identifies the deployment. */
   prefix: string;
-  user_id: string;
+  /** Undefined for a public file, which is requested without the key of the instance. */
+  user_id: string | undefined;
   /** Whether pages of the request's `Origin` may read responses of this service. */
   corsAllowed: boolean;
 }
@@ -103,7 +104,8 @@ export function requestHeaders(
   kept.push("X-Forwarded-Proto", origin.proto, "X-Forwarded-Host", origin.host);
   if (origin.prefix !== "") kept.push("X-Forwarded-Prefix", origin.prefix);
   // User IDs can contain any character, but headers must be ASCII.
-  kept.push("X-Api-Key", api_key, "x-threadmill-user", encodeURI(origin.user_id.toWellFormed()));
+  if (origin.user_id !== undefined)
+    kept.push("X-Api-Key", api_key, "x-threadmill-user", encodeURI(origin.user_id.toWellFormed()));
   return kept;
 }
 

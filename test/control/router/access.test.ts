@@ -58,6 +58,20 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     expect(instance.seen.length).toBe(before);
   });
 
+  it("anybody loads files of UI components, for which the instance gets no key", async () => {
+    const file = `${path}/ui/agent/entrypoint.js`;
+    expect((await ask({}, file)).text).toBe("mine");
+    expect((await ask({ "X-Api-Key": "unknown" }, file)).text).toBe("mine");
+    for (const { headers } of instance.seen.slice(-2)) {
+      expect(headers).not.toHaveProperty("x-api-key");
+      expect(headers).not.toHaveProperty("x-threadmill-user");
+    }
+    for (const at of [`${path}/ui/agent`, `${path}/ui/agent/a/b`, `${path}/x/ui/agent/entrypoint.js`])
+      expect([at, (await ask({}, at)).status]).toEqual([at, 401]);
+    expect((await ask({}, file, "POST")).status).toBe(401);
+    expect((await ask({}, "/deployments/nothing/ui/agent/entrypoint.js")).status).toBe(404);
+  });
+
   it("the key of the instance is none of ours", async () => {
     expect((await ask({ "X-Api-Key": instance.upstream.api_key })).status).toBe(401);
   });
@@ -142,7 +156,8 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     expect(own.headers).not.toHaveProperty("content-security-policy");
 
     const worker = { ...ADMIN, "service-worker": "script" };
-    expect((await ask(worker, `${at}/worker.js`)).status).toBe(403);
+    const refused = await ask(worker, `${at}/worker.js`);
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining(`${named}.localhost`)]);
     expect(
       (await world.process.send("/worker.js", { headers: { ...worker, host: `${named}.localhost` } })).status,
     ).toBe(200);
