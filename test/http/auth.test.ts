@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isUiFile } from "../../src/access/http/scopes.ts";
 import { agentServerRoutes } from "../../src/agent-server/contract/routes.ts";
 import { experimentRoutes } from "../../src/experiments/contract/routes.ts";
 import { experimentRoutesV2 } from "../../src/experiments/contract/v2/routes.ts";
@@ -23,7 +24,7 @@ const ROUTES = [
 
 /** The token in the path authenticates, except for `/ok`. */
 const OPEN = /^\/(ok$|api\/v[12]\/public\/|api\/v1\/feedback\/tokens\/)/;
-const CLOSED = ROUTES.filter(([, path]) => !OPEN.test(path));
+const CLOSED = ROUTES.filter(([method, path]) => !OPEN.test(path) && !isUiFile(method, path));
 
 describe.each(databases)("with API keys on %s", (database) => {
   let api: Scenario;

@@ -1,11 +1,11 @@
 import type { Registry } from "prom-client";
-import type { Database } from "../../platform/database/database.ts";
+import type { Database, Tx } from "../../platform/database/database.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { HostRequest, HostSetup, StartHost, StateSummary } from "../graph-hosts/host.ts";
 import { HostPool } from "../graph-hosts/pool.ts";
 import { QueryHost } from "../graph-hosts/query-host.ts";
-import { deleteEndedTemporaryRuns, deleteExpiredEvents } from "../storage/events.ts";
+import { deleteEndedRuns, deleteExpiredEvents } from "../storage/events.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { deleteEndedDeliveries } from "../storage/webhooks.ts";
 import { Store, type StoreSettings } from "../store/store.ts";
@@ -33,6 +33,8 @@ export interface EngineSettings extends TracingSettings {
   host_dead_ms: number;
   run_timeout_ms: number;
   event_retention_ms: number;
+  /** Undefined if the runs of a thread are kept until the thread is deleted. */
+  run_retention_ms: number | undefined;
   poll_ms: number;
   /** Whether other processes use the same SQLite file. SQLite has no notifications between processes. */
   share_data: boolean;
@@ -125,7 +127,7 @@ export class Engine {
     const shared = { ...settings, ...settling, readState, store: this.store };
     this.#worker = new Worker({ ...shared, findToken, fetchAs, pool: this.#pool, idle_poll_ms });
     this.#rescue = new Rescue(shared);
-    const retained = retention(database, settings.event_retention_ms, log);
+    const retained = retention(database, settings, log);
     const sweeper = storeSweeper(this.store, settings.store, log);
     this.#maintenance = [this.#rescue.service(), retained, sweeper, this.#trace_deletions];
   }
@@ -180,12 +182,22 @@ export class Engine {
   }
 }
 
-/** Deletes expired events and the records of stateless runs, `retention_ms` after their runs ended, and old webhooks. */
-function retention(database: Database, retention_ms: number, log: Log): BackgroundService {
+/** Deletes expired events, the records of stateless runs with them, old runs of threads, and old webhooks. */
+function retention(
+  database: Database,
+  { event_retention_ms: retention_ms, run_retention_ms }: EngineSettings,
+  log: Log,
+): BackgroundService {
+  const repeat = async (deleteBatch: (tx: Tx) => Promise<number>) => {
+    while ((await database.write(deleteBatch)) > 0);
+  };
+  const deleteRuns = (temporary: boolean, older_than_ms: number) =>
+    repeat((tx) => deleteEndedRuns(tx, { temporary, older_than_ms }, RETENTION_BATCH));
   const sweep = async () => {
-    while ((await database.write((tx) => deleteExpiredEvents(tx, retention_ms, RETENTION_BATCH))) > 0);
-    while ((await database.write((tx) => deleteEndedTemporaryRuns(tx, retention_ms, RETENTION_BATCH))) > 0);
-    while ((await database.write((tx) => deleteEndedDeliveries(tx, WEBHOOK_RETENTION_MS, RETENTION_BATCH))) > 0);
+    await repeat((tx) => deleteExpiredEvents(tx, retention_ms, RETENTION_BATCH));
+    await deleteRuns(true, retention_ms);
+    if (run_retention_ms !== undefined) await deleteRuns(false, run_retention_ms);
+    await repeat((tx) => deleteEndedDeliveries(tx, WEBHOOK_RETENTION_MS, RETENTION_BATCH));
   };
   return periodicService(Math.min(MAX_RETENTION_INTERVAL_MS, Math.max(retention_ms, 50)), sweep, (error) =>
     log.error({ error }, "event retention failed"),

@@ -122,12 +122,25 @@ export async function deleteExpiredEvents(tx: Tx, older_than_ms: number, limit: 
   return ids.length;
 }
 
-/** Deletes stateless runs that ended longer ago than the given age; their threads were deleted when they ended. */
-export const deleteEndedTemporaryRuns = (tx: Tx, older_than_ms: number, limit: number): Promise<number> =>
+/**
+ * Deletes the records of up to `limit` runs that ended longer ago than the given age and whose events have been deleted: of stateless runs,
+ * whose threads were deleted when they ended, or of runs on threads, which keep their state and history.
+ *
+ * @returns the number of runs
+ */
+export const deleteEndedRuns = (
+  tx: Tx,
+  { temporary, older_than_ms }: { temporary: boolean; older_than_ms: number },
+  limit: number,
+): Promise<number> =>
   tx.run(
-    tx.k
-      .deleteFrom("runs")
-      .where("seq", "in", (e) =>
-        e.selectFrom("runs").select("seq").where(endedBefore(older_than_ms)).where("temporary", "=", 1).limit(limit),
-      ),
+    tx.k.deleteFrom("runs").where("seq", "in", (e) =>
+      e
+        .selectFrom("runs")
+        .select("seq")
+        .where(endedBefore(older_than_ms))
+        .where("expired_seq", "is not", null)
+        .where("temporary", "=", temporary ? 1 : 0)
+        .limit(limit),
+    ),
   );

@@ -1,6 +1,6 @@
 import { ConfigError } from "../../platform/errors.ts";
 import { hostName } from "./server.ts";
-import { duration, enabled, integer, list, oneOf, setting, text } from "./setting.ts";
+import { duration, enabled, integer, list, MAX_RETENTION_MS, oneOf, setting, text } from "./setting.ts";
 
 /** User IDs that systemd reserves for dynamic users and for user namespaces of containers. */
 const USER_IDS = "61184-65519";
@@ -54,7 +54,7 @@ export const deploymentSettings = {
     default: "24h",
     meaning: "Time after which an instance of the process driver stops if no control plane is running.",
   }),
-  deployment_log_retention_ms: setting("THREADMILL_DEPLOYMENT_LOG_RETENTION", duration(0, 36_500 * 86_400_000), {
+  deployment_log_retention_ms: setting("THREADMILL_DEPLOYMENT_LOG_RETENTION", duration(0, MAX_RETENTION_MS), {
     default: "7d",
     meaning: "Retention period of build logs and instance logs, with at most 50,000 lines per deployment.",
   }),

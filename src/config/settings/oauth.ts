@@ -1,11 +1,9 @@
 import { ConfigError } from "../../platform/errors.ts";
 import { isObject } from "../../platform/lib/json/json.ts";
-import { duration, enabled, setting, text } from "./setting.ts";
+import { duration, enabled, MAX_RETENTION_MS, setting, text } from "./setting.ts";
 
 /** Names of scopes by a claim and one of its values. */
 export type OidcScopes = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
-
-const MAX_RETENTION_MS = 36_500 * 86_400_000;
 
 /** JWTs of callers, and the OAuth tokens that agents use. */
 export const oauthSettings = {

@@ -1,5 +1,17 @@
 import { ConfigError } from "../../platform/errors.ts";
-import { enabled, integer, list, oneOf, type Read, seconds, setting, size, text } from "./setting.ts";
+import {
+  duration,
+  enabled,
+  integer,
+  list,
+  MAX_RETENTION_MS,
+  oneOf,
+  type Read,
+  seconds,
+  setting,
+  size,
+  text,
+} from "./setting.ts";
 
 const MAX_BODY_BYTES = 2 ** 31;
 
@@ -75,6 +87,11 @@ export const serverSettings = {
   event_retention_ms: setting("RESUMABLE_STREAM_TTL_SECONDS", seconds, {
     default: "3600",
     meaning: "Number of seconds that a run's events are kept after the run ends.",
+  }),
+  run_retention_ms: setting("THREADMILL_RUN_RETENTION", duration(0, MAX_RETENTION_MS), {
+    shown_default: "until the thread is deleted",
+    meaning:
+      "Retention period of ended runs on threads. A deleted run no longer appears in the lists of its thread, and joining it returns 404. The thread keeps its state and history, and traces have their own retention. Events are always deleted first. See [threads.md](threads.md#retention).",
   }),
   trace_retention_days: setting("THREADMILL_TRACE_DAYS", integer(1, 36_500), {
     default: "14",

@@ -52,6 +52,9 @@ export function setting<T>(names: Names, read: Read<T>, description: Description
 export const summaryOf = ({ meaning }: Pick<Setting<unknown>, "meaning">): string =>
   (/^.*?(?=\.(?: |$))/.exec(meaning)?.[0] ?? meaning).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 
+/** 100 years. */
+export const MAX_RETENTION_MS = 36_500 * 86_400_000;
+
 export const text: Read<string> = (value) => value;
 
 export const enabled: Read<boolean> = (value, name) => {
