@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -100,9 +101,9 @@ it.each(databases)(
     const numberOf = async (query: string) =>
       Number((await read.first(sql<{ n: number }>`${sql.raw(query)}`.compile(read.k)))?.n);
     const sizes: number[] = [];
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < ROUNDS[database]; round++) {
       for (let i = 0; i < 15; i++) {
-        await api.post(`/threads/${await api.newThread()}/runs/wait`, body);
+        await api.post(`/threads/${randomUUID()}/runs/wait`, { ...body, if_not_exists: "create" });
         await api.post("/runs/wait", body);
         await api.send("PUT", "/store/items", {
           namespace: ["n", `${round}`],
@@ -119,10 +120,12 @@ it.each(databases)(
     console.log(
       `Size after each round on ${database}: ${sizes.map((size) => `${Math.round(size / 1024)} KB`).join(", ")}.`,
     );
-    // SQLite reuses the pages of deleted rows at once. Postgres does after a vacuum, so its rows are counted only.
     if (database === "sqlite") expect(sizes.at(-1)).toBeLessThan((sizes[5] as number) * 1.1);
   },
 );
+
+/** SQLite reuses the pages of deleted rows at once. Postgres does after a vacuum, so there the rows are counted only. */
+const ROUNDS = { sqlite: 10, postgres: 2 };
 
 /** Tables whose rows have a limited lifetime in the test above. */
 const TRANSIENT = "threads runs run_events checkpoints checkpoint_values checkpoint_writes store_items".split(" ");
