@@ -125,7 +125,7 @@ it.each(databases)(
 );
 
 /** SQLite reuses the pages of deleted rows at once. Postgres does after a vacuum, so there the rows are counted only. */
-const ROUNDS = { sqlite: 10, postgres: 2 };
+const ROUNDS = { sqlite: 8, postgres: 2 };
 
 /** Tables whose rows have a limited lifetime in the test above. */
 const TRANSIENT = "threads runs run_events checkpoints checkpoint_values checkpoint_writes store_items".split(" ");
