@@ -16,7 +16,7 @@ export interface Suite {
 /** Rules and calculations, without a service. */
 const UNIT = [
   "test/{architecture,vocabulary}.test.ts",
-  "test/docs/docs.test.ts",
+  "test/docs/{compatibility,docs}.test.ts",
   "test/lib/**/*.test.ts",
   "test/experiments/{filter,json-rows,statistics,times,wire}.test.ts",
   "test/traces/{otlp,otlp-request,usage}.test.ts",
@@ -54,13 +54,14 @@ const BROWSER = [
 
 /** Official clients that `npm ci` brings. */
 const CLIENTS = [
-  "test/compat/{evaluate-js,js-client,langsmith-js,langsmith-methods-js,reconnect,remote-graph}.test.ts",
+  "test/compat/{agent-server-methods-js,evaluate-js,js-client,langsmith-js,langsmith-methods-js,reconnect,remote-graph}.test.ts",
 ];
 
 /** The command line, clients that are installed, written in Python or have another base path, pages of the documentation that are followed step by step. */
 const COMMANDS = [
   "test/cli/**/*.test.ts",
-  "test/compat/{auth-python,deployment,evaluate-python,langgraph-deploy,langgraphjs-deploy,langsmith-methods-python}.test.ts",
+  "test/compat/{agent-server-methods-python,auth-python,deployment,evaluate-python,langgraph-deploy}.test.ts",
+  "test/compat/{langgraphjs-deploy,langsmith-methods-python}.test.ts",
   "test/compat/{langsmith-js-api-v1,langsmith-python,python-client,replayed-traffic,test-plugins,tokens-in-graphs}.test.ts",
   "test/docs/{deploy,oauth}.test.ts",
 ];

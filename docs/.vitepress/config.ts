@@ -55,6 +55,7 @@ export default defineConfig({
         text: "Reference",
         items: [
           page("Auth Service API", "/docs/auth-service"),
+          page("Agent server clients", "/docs/compatibility"),
           page("LangSmith clients", "/docs/compatibility-langsmith"),
           page("Glossary", "/docs/glossary"),
         ],

@@ -104,14 +104,15 @@ export function readDisabled(http: JsonObject, file: string): ReadonlySet<RouteG
 }
 
 /** Accepted fields: `true` accepts a field with any content, an object lists the accepted fields within it. */
-interface Known {
-  [field: string]: true | Known;
+export interface KnownFields {
+  [field: string]: true | KnownFields;
 }
 
 /** Matches any name, and any value that is not an object. */
 const ANY = "*";
 
-const KNOWN: Known = {
+/** docs/compatibility.md has a row for each of these fields. */
+export const KNOWN_FIELDS: KnownFields = {
   $schema: true,
   graphs: { [ANY]: { path: true, description: true } },
   env: true,
@@ -157,9 +158,9 @@ const KNOWN: Known = {
 };
 
 /** Paths of the fields that are set in a langgraph.json but have no effect, such as `auth.openapi`. */
-export const fieldsWithoutEffect = (project: JsonObject): string[] => unknownIn(project, KNOWN, "");
+export const fieldsWithoutEffect = (project: JsonObject): string[] => unknownIn(project, KNOWN_FIELDS, "");
 
-function unknownIn(value: JsonObject, known: Known, path: string): string[] {
+function unknownIn(value: JsonObject, known: KnownFields, path: string): string[] {
   return Object.entries(value).flatMap(([name, part]) => {
     const accepted = known[name] ?? known[ANY];
     if (accepted === true || isUnset(part)) return [];

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startService, type TestService } from "../support/service.ts";
 import { CALLS, callJavaScript, publicMethods } from "./langsmith-methods/javascript.ts";
-import { type CallResults, outcomesOf, readTables } from "./langsmith-methods/outcomes.ts";
+import { type CallResults, outcomesOf, readTables } from "./methods/outcomes.ts";
 
-const { javascript } = readTables();
+const { javascript } = readTables("langsmith");
 const langsmith = JSON.parse(readFileSync("node_modules/langsmith/package.json", "utf8")) as { version: string };
 
 describe("the methods of the official JavaScript client", () => {

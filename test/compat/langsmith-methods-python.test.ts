@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startService, type TestService } from "../support/service.ts";
-import { outcomesOf, readTables } from "./langsmith-methods/outcomes.ts";
-import { callPython } from "./langsmith-methods/python.ts";
+import { outcomesOf, readTables } from "./methods/outcomes.ts";
+import { callPython } from "./methods/python.ts";
 import { pythonEnv } from "./python-env.ts";
 
 const CLIENTS = ["python", "python_async"];
 
-const tables = readTables();
+const tables = readTables("langsmith");
 const { python } = await pythonEnv();
 
 describe.skipIf(!python)("the methods of the official Python clients", () => {
@@ -16,7 +16,7 @@ describe.skipIf(!python)("the methods of the official Python clients", () => {
   let called: Awaited<ReturnType<typeof callPython>>;
   beforeAll(async () => {
     service = await startService({ database: "sqlite", config: "examples/langgraph.json" });
-    called = await callPython(await service.listen());
+    called = await callPython("langsmith_methods.py", await service.listen());
   }, 150_000);
   afterAll(() => service.stop());
 

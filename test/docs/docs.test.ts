@@ -6,6 +6,7 @@ import { RunStatus, StreamMode, ThreadStatus } from "../../src/agent-server/cont
 import { ERRORS } from "../../src/platform/errors.ts";
 import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../support/run-states.ts";
 import { openTestStorage } from "../support/storage.ts";
+import { COMPATIBILITY_PAGE, compatibilityPage } from "./agent-server-methods.ts";
 import { METHODS_PAGE, methodsPage } from "./langsmith-methods.ts";
 import { TABLES, withTables } from "./settings-tables.ts";
 
@@ -124,6 +125,10 @@ describe("the settings", () => {
 describe("the methods of the official clients", () => {
   it("in docs/compatibility-langsmith.md are those of the table (write them with: node test/docs/langsmith-methods.ts)", () => {
     expect(read(METHODS_PAGE)).toBe(methodsPage());
+  });
+
+  it("in docs/compatibility.md are those of the table (write them with: node test/docs/agent-server-methods.ts)", () => {
+    expect(read(COMPATIBILITY_PAGE)).toBe(compatibilityPage());
   });
 });
 

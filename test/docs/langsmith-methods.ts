@@ -1,21 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import {
-  type CallResults,
-  type MethodTable,
-  outcomesOf,
-  readTables,
-  TABLE_FILE,
-} from "../compat/langsmith-methods/outcomes.ts";
-import { freePort, startProcess } from "../support/process.ts";
+import { type MethodTable, readTables } from "../compat/methods/outcomes.ts";
+import { cell, regenerate, statusOf } from "./methods-page.ts";
 
 /**
  * The page about the methods of the official clients. `node test/docs/langsmith-methods.ts` calls all methods on a service and writes
  * the table and the page.
  */
 
-const ROOT = resolve(import.meta.dirname, "../..");
 export const METHODS_PAGE = "docs/compatibility-langsmith.md";
 
 const INTRODUCTION = `# LangSmith clients
@@ -28,12 +18,9 @@ A method that is not offered responds with the status 404 and the sentence in th
 row.
 `;
 
-const cell = (text: string) => text.replaceAll("|", "\\\\|");
-
 function rowOf([name, outcome]: [string, string]): string {
-  const [, kind, sentence = ""] = /^(works|limit|not offered|refused)(?:: (.*))?$/s.exec(outcome) ?? [];
-  const status = kind === "limit" ? "works, with a limit" : kind;
-  return `| \`${name}\` | ${status} | ${cell(sentence)} |`;
+  const { status, note } = statusOf(outcome);
+  return `| \`${name}\` | ${status} | ${cell(note)} |`;
 }
 
 function sectionOf({ client, methods }: MethodTable): string {
@@ -51,40 +38,21 @@ ${rows.map(rowOf).join("\n")}
 }
 
 /** The page as it must be. */
-export const methodsPage = (): string => [INTRODUCTION, ...Object.values(readTables()).map(sectionOf)].join("\n");
+export const methodsPage = (): string =>
+  [INTRODUCTION, ...Object.values(readTables("langsmith")).map(sectionOf)].join("\n");
 
-async function regenerate(): Promise<void> {
+if (import.meta.main) {
   // The clients are loaded for the calls only, not for the page.
   const { callJavaScript } = await import("../compat/langsmith-methods/javascript.ts");
-  const { callPython } = await import("../compat/langsmith-methods/python.ts");
-  const data = mkdtempSync(join(tmpdir(), "threadmill-methods-"));
-  const { url, child, ended } = await startProcess({
+  const { callPython } = await import("../compat/methods/python.ts");
+  await regenerate({
+    table: "langsmith",
+    page: METHODS_PAGE,
+    text: methodsPage,
     config: "examples/langgraph.json",
-    data,
-    port: await freePort(),
-    command: "dev",
-  });
-  try {
-    const tables = readTables();
-    const results: Record<string, CallResults> = {
+    call: async (url) => ({
       javascript: await callJavaScript(url),
-      ...(await callPython(url)).results,
-    };
-    const changed = Object.entries(tables).map(([name, table]) => [
-      name,
-      { ...table, methods: outcomesOf(results[name] ?? {}, table) },
-    ]);
-    writeFileSync(TABLE_FILE, `${JSON.stringify(Object.fromEntries(changed), null, 2)}\n`);
-    writeFileSync(join(ROOT, METHODS_PAGE), methodsPage());
-    const failures = readFileSync(TABLE_FILE, "utf8")
-      .split("\n")
-      .filter((line) => line.includes('": "fails: '));
-    if (failures.length > 0) throw new Error(`These calls failed:\n${failures.join("\n")}`);
-  } finally {
-    child.kill();
-    await ended;
-    rmSync(data, { recursive: true });
-  }
+      ...(await callPython("langsmith_methods.py", url)).results,
+    }),
+  });
 }
-
-if (import.meta.main) await regenerate();

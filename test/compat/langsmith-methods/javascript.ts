@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ChatPromptTemplate } from "@langchain/core/prompts";
 import { Client } from "langsmith";
 import { type Anything, listed } from "../langsmith/support.ts";
-import type { CallResults } from "./outcomes.ts";
+import { type CallResults, callAll } from "../methods/outcomes.ts";
 
 /** What calls leave for those after them. */
 type World = Record<string, Anything>;
@@ -359,16 +359,5 @@ function namesIn(object: Anything, path: string, ignored: Set<string | undefined
 /** Calls every method on a service. */
 export async function callJavaScript(url: string): Promise<CallResults> {
   const client = new Client({ apiUrl: `${url}/api/v1`, apiKey: "any", callerOptions: { maxRetries: 0 } });
-  const world = await setUp(client);
-  const results: CallResults = {};
-  for (const [name, call] of Object.entries(CALLS)) {
-    try {
-      const result = await call(client, world);
-      const isEmpty = /list|query/i.test(name) && Array.isArray(result) && result.length === 0;
-      results[name] = isEmpty ? "the list is empty" : undefined;
-    } catch (error) {
-      results[name] = error instanceof Error ? error.message : String(error);
-    }
-  }
-  return results;
+  return callAll(CALLS, client, await setUp(client));
 }

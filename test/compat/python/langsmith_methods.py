@@ -1,21 +1,16 @@
 """Calls every public method of the official Python clients of experiments with real arguments.
 
-The argument is the URL of a service. Prints a line of JSON for each method: {"client": ..., "method": ..., "error": null or text}, and
-for each client a line {"client": ..., "public": [names]}. The resource `sandboxes` is one name.
+The argument is the URL of a service; see method_calls.py for the output. The resource `sandboxes` is one name.
 """
 
 import asyncio
-import contextlib
 import inspect
-import json
-import re
 import sys
 import tempfile
-import time
 import warnings
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pandas
 from checks import same, unique
@@ -23,13 +18,11 @@ from langchain_core.prompts import ChatPromptTemplate
 from langsmith import AsyncClient, Client
 from langsmith.evaluation import EvaluationResult, run_evaluator
 from langsmith.schemas import DataType, ExampleCreate, ExampleUpdate, ExampleUpsertWithAttachments, FileEntry, InsightsReport
+from method_calls import Call, World, call_all, keep, settle
 
 START = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 PERIOD = {"min_start_time": "2026-01-30T00:00:00Z", "max_start_time": "2026-02-02T00:00:00Z"}
 FILES = {"README.md": FileEntry(content="text")}
-
-World = dict[str, Any]
-Call = Callable[[Any, World], Any]
 
 
 def resource(value: Any) -> bool:
@@ -50,26 +43,6 @@ def names_in(value: Any, path: str = "") -> list[str]:
         member = getattr(value, name) if is_property and not name == "info" else None
         names += names_in(member, f"{path}{name}.") if resource(member) else [path + name]
     return names
-
-
-async def settle(value: Any) -> Any:
-    """Awaits a result, and goes through a list to its end."""
-    if hasattr(value, "__aiter__"):
-        return [item async for item in value]
-    if inspect.isawaitable(value):
-        return await settle(await value)
-    if inspect.isgenerator(value):
-        return list(value)
-    return value
-
-
-def keep(name: str, call: Call) -> Call:
-    """Stores the result for the calls after this one."""
-
-    async def kept(client: Any, world: World) -> None:
-        world[name] = await settle(call(client, world))
-
-    return kept
 
 
 def has_categories(values: list[float], call: Call) -> Call:
@@ -502,40 +475,13 @@ ONLY_ASYNC: dict[str, Call] = {
 }
 
 
-def described(error: Exception) -> str:
-    """The text of an error, with the body of the response."""
-    body = getattr(error, "body", None)
-    return f"{type(error).__name__}: {error}" + (f" {json.dumps(body)}" if body else "")
-
-
-# What is listed exists, with these exceptions: experiments are not shared with their dataset.
-LISTS = re.compile(r"(^|\.|_)(list|query)")
-EMPTY_LISTS = {"list_shared_projects"}
-
-
-async def call_all(name: str, client: Any, world: World, calls: dict[str, Call]) -> None:
-    print(json.dumps({"client": name, "public": names_in(client)}), flush=True)
-    for method, call in calls.items():
-        error = None
-        started = time.monotonic()
-        try:
-            # evaluate() prints.
-            with contextlib.redirect_stdout(sys.stderr):
-                result = await settle(call(client, world))
-            if LISTS.search(method) and result == [] and method not in EMPTY_LISTS:
-                raise AssertionError("the list is empty")
-        except (Exception, SystemExit) as failure:
-            error = described(failure)
-        seconds = round(time.monotonic() - started, 1)
-        print(json.dumps({"client": name, "method": method, "error": error, "seconds": seconds}), flush=True)
-
-
 async def main(url: str) -> None:
     options = {"api_url": f"{url}/api/v1", "api_key": "any"}
     client = Client(**options)
-    await call_all("python", client, set_up(client), {**SHARED, **ONLY_SYNC})
+    await call_all("python", client, set_up(client), {**SHARED, **ONLY_SYNC}, names_in(client))
     world = set_up(Client(**options))
-    await call_all("python_async", AsyncClient(**options), world, {**SHARED, **ONLY_ASYNC})
+    async_client = AsyncClient(**options)
+    await call_all("python_async", async_client, world, {**SHARED, **ONLY_ASYNC}, names_in(async_client))
 
 
 if __name__ == "__main__":
