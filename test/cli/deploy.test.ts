@@ -88,7 +88,7 @@ describe("threadmill deploy", () => {
       [],
       /DEPLOY_FAILED.*no model/s,
     ],
-    ["a module is not there", { "langgraph.json": LANGGRAPH_JSON }, [], /BUILD_FAILED.*does not exist/s],
+    ["a module is not there", { "langgraph.json": LANGGRAPH_JSON }, [], /BUILD_FAILED.*do not exist/s],
   ])("ends with status 1 and the reason when %s", async (what, files, flags, reason) => {
     const folder = writeFiles(temporaryFolder(), files as Record<string, string>);
     const { status, stderr } = await deploy(folder, "--name", what, ...flags);
