@@ -25,7 +25,8 @@ describe.each(databases)("a kill of the server or of a graph host on %s", (name)
       databaseUrl: database.url,
       port,
       config: "test/graphs/traced/langgraph.json",
-      ...(failpoint && { env: { FAILPOINT: failpoint }, preload: "test/crash/failpoints.ts" }),
+      env: { THREADMILL_TRACING: "on", ...(failpoint && { FAILPOINT: failpoint }) },
+      ...(failpoint && { preload: "test/crash/failpoints.ts" }),
     });
     return server;
   };

@@ -187,7 +187,7 @@ describeInBrowser("the pages of experiments", () => {
 
     await page.getByRole("button", { name: "Dataset actions" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
-    await page.getByText("The dataset's 200 examples and 2 experiments are deleted").waitFor();
+    await page.getByText("The dataset is deleted with its examples (200) and its experiments (2)").waitFor();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByRole("link", { name: "Taken" }).waitFor();
     expect(await page.getByRole("link", { name: "Tidy" }).count()).toBe(0);

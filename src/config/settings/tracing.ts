@@ -13,7 +13,7 @@ const fraction: Read<number> = (value, name) => {
 export const tracingSettings = {
   tracing_rate: setting("THREADMILL_TRACING", fraction, {
     visibility: "public",
-    default: "on",
+    shown_default: "`on` with `dev`, `0.1` with `serve`",
     meaning:
       "Whether agent runs are stored as [traces](tracing.md#runs-of-agents): `on`, `off`, or a fraction of the runs such as `0.1`. Runs that set `langsmith_tracer` are traced unless the value is `off`.",
   }),

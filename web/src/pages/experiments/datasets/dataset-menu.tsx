@@ -54,8 +54,8 @@ export function DatasetMenu({ dataset }: { dataset: Dataset }) {
           await client.invalidateQueries({ queryKey: EXPERIMENTS });
         }}
       >
-        The dataset's {count(example_count)} examples and {count(session_count)} experiments are deleted with their runs
-        and feedback. This cannot be undone.
+        The dataset is deleted with its examples ({count(example_count)}) and its experiments ({count(session_count)}),
+        including their runs and feedback. This cannot be undone.
       </Confirm>
     </>
   );
