@@ -9,8 +9,8 @@ if (major < 22 || (major === 22 && minor < 16)) {
   process.exit(2);
 }
 module.enableCompileCache?.();
-// While modules load, V8 grows its young generation and never shrinks it. This costs an idle service 25 MB. src/cli/serve.ts restores
-// the default after startup.
+// Keeps V8's young generation small while modules load, because V8 never shrinks it. This saves 25 MB in an idle service.
+// src/cli/serve.ts restores the default growth factor after startup.
 v8.setFlagsFromString("--semi-space-growth-factor=1");
 // A repository checkout runs the TypeScript source. The npm package runs the compiled code.
 const source = new URL("../src/cli/main.ts", import.meta.url);

@@ -43,13 +43,13 @@ export interface Threadmill {
   fetch(request: Request): Response | Promise<Response>;
   front: DeploymentFront;
   router: DeploymentRouter;
-  /** The routes of Hono: `:name` is a path parameter, and method ALL is middleware. */
+  /** The routes in Hono's syntax: `:name` is a path parameter. Middleware has the method ALL. */
   routes: readonly { method: string; path: string }[];
-  /** Description of the database for users. */
+  /** Type and location of the database, to show to users. */
   database: string;
   /** The load errors by graph. Those of the HTTP app and the UI have the keys {@link HTTP_APP} and {@link UI}. */
   loaded: Promise<Record<string, string>>;
-  /** Reloads the graphs and returns the new failures. Active runs finish with the old graphs. */
+  /** Reloads the code of the project and returns its load errors, like `loaded`. Active runs finish with the old graphs. */
   reload(content: CatalogContent & Pick<Config, "ui">): Promise<Record<string, string>>;
   /** Waits for runs to finish, returns the remaining runs to the queue, then closes all parts. */
   stop(): Promise<void>;
@@ -72,7 +72,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const experiments = createExperimentsService(experimentsOptions(config, log));
   const metrics = new Registry();
   const traces = traceStoreIn(config, experiments);
-  // The control plane fetches the traces of an instance.
+  // An instance of a deployment keeps its traces in an outbox, from which the control plane fetches them.
   const trace_outbox = config.rollout === undefined ? undefined : new TraceOutbox();
   const traceStore = trace_outbox ?? (config.only ? undefined : traces);
   const engine = createEngine(config, database, catalog, { vault: getVault, fetchAs, traceStore, metrics }, log);
@@ -102,7 +102,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     grace_ms: config.disconnect_grace_ms,
     log,
   });
-  // The vault, the control plane and the HTTP interface are imported while the graph hosts load the graphs on another core.
+  // To shorten the startup, the vault, the control plane and the HTTP interface are imported while the graph hosts load the graphs.
   const vault = await getVault();
   const { openControlPlane } = await import("./app/compose/control-plane.ts");
   const control_plane = await openControlPlane(config, { database, seal, log }, traces);
@@ -171,7 +171,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   };
 }
 
-/** Adds the reasons why the HTTP app and the UI could not be loaded to those of the graphs. */
+/** Adds the load errors of the HTTP app and the UI to those of the graphs. */
 async function withOtherFailures(
   failures: Record<string, string>,
   app_host: AppHost | undefined,

@@ -31,11 +31,11 @@ interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
   /** API keys from environment variables. */
   api_keys: readonly string[];
   issuer: OidcIssuer | undefined;
-  /** Whether callers need no key until the first one exists. */
+  /** Whether requests need no credentials until the first API key is created. */
   may_be_open: boolean;
 }
 
-/** Grant for an open service and for keys from environment variables: access lasts as long as the process. */
+/** Returns an admission that never ends: for an open service, keys from environment variables and internal requests. */
 export const permanentAdmission = (caller: Caller): Admission => ({
   caller,
   onEnd: () => () => undefined,
@@ -81,7 +81,7 @@ export class Access implements BackgroundService {
 
   /**
    * @throws ApiError unauthorized; workspace_forbidden, workspace_needed or no_workspace when the credentials are valid but the
-   *   workspace is not; unavailable when the OIDC issuer does not respond
+   *   workspace is not; unavailable when the OIDC issuer is unavailable
    */
   async admit({ api_key, bearer, tenant_id }: Credentials): Promise<Admission> {
     if (await this.isOpen()) return LOCAL;
@@ -122,7 +122,7 @@ export class Access implements BackgroundService {
     return this.#mayBeOpen;
   }
 
-  /** Compares with every key, so that the duration does not depend on which key matches. */
+  /** Compares the text with every key, so that the duration does not depend on which key matches. */
   #isEnvironmentKey(text: string): boolean {
     return this.#digests.filter((digest) => matchesDigest(text, digest)).length > 0;
   }

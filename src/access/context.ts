@@ -19,7 +19,7 @@ export interface VaultSettings {
   /** A token that expires within this time is refreshed before it is returned. */
   refresh_skew_ms: number;
   provider_timeout_ms: number;
-  /** Initial poll interval while a request waits for a flow or a refresh. Polling covers lost notifications. */
+  /** Initial poll interval while a request waits for a flow or a refresh. Polling is needed because notifications can be lost. */
   poll_ms: number;
   token_event_retention_ms: number;
 }

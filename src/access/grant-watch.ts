@@ -10,7 +10,7 @@ interface KeyGrant {
   key_id: string;
 }
 
-/** Grant of a JWT: membership of a workspace until the JWT expires. */
+/** Grant of a JWT: membership in a workspace until the JWT expires. */
 interface MemberGrant {
   tenant_id: string;
   user_id: string;
@@ -18,7 +18,7 @@ interface MemberGrant {
   expires_at: number;
 }
 
-/** Grant on which a caller's access is based. */
+/** What a caller's access depends on: an API key or a workspace membership. */
 export type Grant = KeyGrant | MemberGrant;
 
 type Listener = (error: ApiError) => void;
@@ -52,7 +52,7 @@ export class GrantWatch implements BackgroundService {
   start(): void {
     this.#unlisten = this.#database.hints.listen("access", () => this.#check());
     this.#timer = setInterval(() => {
-      // Separate from the check: a database that does not respond must not extend an expired JWT.
+      // Separate from the check, so that expired JWTs end even if the database is unavailable.
       this.#endExpired();
       this.#check();
     }, CHECK_INTERVAL_MS).unref();

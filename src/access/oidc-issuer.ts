@@ -16,7 +16,7 @@ export interface OidcSettings {
 export interface TokenUser {
   user_id: string;
   scopes: readonly Scope[];
-  /** Time at which open responses of the JWT end, in milliseconds since the epoch. */
+  /** Time at which responses that were opened with the JWT are ended, in milliseconds since the epoch. */
   expires_at: number;
 }
 
@@ -49,7 +49,7 @@ export class OidcIssuer {
 
   /**
    * @returns undefined when the text is not a valid, unexpired JWT of this issuer for this audience
-   * @throws ApiError unavailable when the issuer does not respond
+   * @throws ApiError unavailable when the issuer's discovery document or keys cannot be loaded
    */
   async userOf(token: string): Promise<TokenUser | undefined> {
     const { issuer, audience, scopes } = this.#settings;
@@ -91,7 +91,7 @@ export class OidcIssuer {
     }
   };
 
-  /** OpenID Connect Discovery 1.0, section 4. Private networks are allowed, because the operator configures the issuer. */
+  /** Loads the metadata (OpenID Connect Discovery 1.0, section 4). Private networks are allowed: the operator configures the issuer. */
   async #discover(): Promise<JWTVerifyGetKey> {
     const { issuer } = this.#settings;
     const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
@@ -112,13 +112,13 @@ export class OidcIssuer {
   }
 }
 
-/** `exp` in milliseconds; for a JWT that is accepted after `exp`, the end of the clock tolerance. */
+/** Returns `exp` in milliseconds or, if `exp` has already passed, the end of the clock tolerance. */
 function accessEndOf(exp: number): number {
   const isExpired = exp * 1000 <= Date.now();
   return (isExpired ? exp + CLOCK_TOLERANCE_S : exp) * 1000;
 }
 
-/** A claim is a list of strings, or one string: a value, or space-separated values as in `scope`. */
+/** Returns the values of a claim: the strings of a list, or a string and its space-separated parts, as in `scope`. */
 function valuesOf(claim: unknown): string[] {
   if (typeof claim === "string") return [claim, ...claim.split(" ")];
   return Array.isArray(claim) ? claim.filter((value) => typeof value === "string") : [];

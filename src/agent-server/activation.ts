@@ -6,7 +6,7 @@ import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/active-roll
 interface ActivationOptions {
   database: Database;
   default_assistants: DefaultAssistants;
-  /** Undefined if the server is not part of a deployment: no other rollout uses the database then. */
+  /** Undefined if the server is not part of a deployment, because no other rollout then uses the database. */
   rollout: number | undefined;
 }
 

@@ -16,11 +16,11 @@ export interface AgentContext {
   webhooks: WebhookPolicy;
   /** Undefined if the project has no authentication handler. */
   auth: CustomAuth | undefined;
-  /** The time to live of threads that are created without one: `checkpointer.ttl` of langgraph.json. */
+  /** Default time to live of threads: `checkpointer.ttl` in langgraph.json. */
   thread_ttl: Partial<ThreadTtl>;
 }
 
-/** @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host responds */
+/** @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host is responding */
 export async function queryGraph<Q extends GraphQuery>({ engine, catalog }: AgentContext, query: Q) {
   catalog.require(query.graph.graph_id);
   try {

@@ -50,7 +50,7 @@ export interface SystemOptions {
   info: ServerInfo;
   metrics: Registry;
   only: "agents" | undefined;
-  /** Groups of the agent server that langgraph.json disables. */
+  /** Route groups of the agent server that langgraph.json disables. */
   disabled_routes: ReadonlySet<RouteGroup>;
   /** Path prefix of all routes, or an empty string. */
   prefix: string;
@@ -108,7 +108,7 @@ function bodyLimitOf(limit_bytes: number, log: Log): MiddlewareHandler<Env> {
     errorResponse(new ApiError("body_too_large", { limit_bytes }), context, log);
   const countBytes = bodyLimit({ maxSize: limit_bytes, onError: refuse });
   return async (context, next) => {
-    // Counting the bytes of a body creates a Request of 4 KB, a quarter of the CPU time of a small request.
+    // Counting the bytes of a body creates a Request object of 4 KB and takes a quarter of the CPU time of a small request.
     const length = context.req.header("content-length");
     if (length === undefined || context.req.header("transfer-encoding") !== undefined) return countBytes(context, next);
     return Number(length) > limit_bytes ? refuse(context) : next();
@@ -200,7 +200,7 @@ function notFound({ req: { method, path } }: Context, prefix: string): ApiError 
 
 const SLOW_MS = 1_000;
 
-/** Routes that respond only after a run, a flow or a stream has ended. */
+/** Routes that wait for a run or an authorization flow, or respond with a stream. */
 const WAITING_ROUTE = /\/(wait|join|stream)(\/|$)/;
 
 /**

@@ -13,9 +13,9 @@ import { routeOf } from "./metrics.ts";
 
 export interface CustomRoutesOptions {
   host: AppHost;
-  /** `http.enable_custom_route_auth`: requests to the app need a key. */
+  /** Whether requests to routes of the app must be authenticated (`http.enable_custom_route_auth`). */
   requires_auth: boolean;
-  /** `http.middleware_order` is `auth_first`: requests to routes of the service need a key before a middleware of the app gets them. */
+  /** Whether requests to the service are authenticated before the app's middleware handles them (`http.middleware_order: auth_first`). */
   is_auth_first: boolean;
 }
 
@@ -35,7 +35,7 @@ type Match = (method: string, path: string) => "route" | "middleware" | undefine
 
 /**
  * Serves the routes of the project's HTTP app before the routes of the service. A Hono app gets the requests that match a route or a
- * middleware that it declares; another app gets those that no route of the service matches.
+ * middleware that it declares; an app of any other kind gets those that no route of the service matches.
  */
 export class CustomRoutes {
   readonly #options: CustomRoutesOptions;
@@ -49,13 +49,13 @@ export class CustomRoutes {
     this.#fetchAs = fetchAsUser(Promise.resolve(root), prefix, "app");
   }
 
-  /** Precedes the authentication of requests for the routes of the service. */
+  /** Middleware of the app's routes. Must be registered before the middleware that authenticates requests to the service. */
   readonly handle: MiddlewareHandler<Env> = async (context, next) => {
     const { requires_auth, is_auth_first } = this.#options;
     const { origin } = context.env ?? {};
     const { authenticate, access } = this.#service;
     const match = origin === "app" ? undefined : await this.#matchOf(context);
-    // A webhook must not reach the routes of the service. It has no caller.
+    // A webhook request has no caller, so it must not reach the routes of the service.
     if (origin === "webhook") {
       if (match === "route") return this.#answer(context);
       throw new ApiError("route_not_found", { method: context.req.method, path: context.req.path });
@@ -72,11 +72,11 @@ export class CustomRoutes {
     return response;
   };
 
-  /** Whether a route or only a middleware of the app matches a request. */
+  /** Returns whether a route of the app matches a request, or only a middleware. Undefined if neither does. */
   async #matchOf(context: Context<Env>): Promise<ReturnType<Match>> {
     const path = pathBelow(this.#service.prefix, context.req.path);
     if (path === undefined || RESERVED.test(path)) return undefined;
-    // If the app cannot be loaded, the routes of the service still work.
+    // The app has no declared routes, or it cannot be loaded: it gets only the requests that no route of the service matches.
     const routes = await this.#options.host.routes.catch(() => null);
     if (!routes) return routeOf(context) === undefined ? "route" : undefined;
     if (this.#matcher?.routes !== routes) this.#matcher = { routes, match: matcherOf(routes) };
@@ -131,7 +131,7 @@ export class CustomRoutes {
 const admit = async (access: Service["access"], { headers }: Request): Promise<Caller> =>
   (await access.admit(credentialsOf((name) => headers.get(name) ?? undefined))).caller;
 
-/** Matches at least the requests that Hono matches in the app. The app passes a request without a route back to the service. */
+/** The matcher may match more requests than the app's own router. The app passes requests that it cannot route back to the service. */
 function matcherOf(routes: NonNullable<AppRoutes>): Match {
   const hono = new Hono();
   const handlers = { route: () => new Response(), middleware: () => new Response() };
@@ -144,7 +144,7 @@ function matcherOf(routes: NonNullable<AppRoutes>): Match {
   };
 }
 
-/** Removes expressions such as `:id{[0-9]+}`, which could block this thread. At one that may match a slash, `*` replaces the rest. */
+/** Removes regular expressions (`:id{[0-9]+}`), which could block this thread. From one that may match a slash, `*` replaces the rest. */
 function withoutExpressions(path: string): string {
   const parameters = path.replaceAll(/\{((?:[^{}]|\{[\d,]+\})*)\}/g, (whole, expression: string) =>
     /[./^-]|\\[A-Z]/.test(expression.replaceAll(/\w-\w/g, "")) ? whole : "",

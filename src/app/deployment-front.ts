@@ -30,7 +30,7 @@ export interface FrontOptions extends AddressOptions {
   log: Log;
 }
 
-/** Authenticates requests for deployments and forwards them. It uses Node's request and response, so that bodies pass through unread. */
+/** Authenticates requests for deployments and forwards them. It uses Node's request and response objects to stream bodies unchanged. */
 export class DeploymentFront {
   readonly #options: FrontOptions;
   readonly #proto: string;
@@ -40,7 +40,7 @@ export class DeploymentFront {
     this.#proto = options.public_url?.startsWith("https:") ? "https" : "http";
   }
 
-  /** Calls `next` for requests that are not for deployments. */
+  /** Handles requests for deployments and calls `next` for all others. */
   handle(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     const address = this.#addressOf(request);
     if (address) void this.#answer(address, request, response, next);
@@ -54,7 +54,7 @@ export class DeploymentFront {
 
   upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): void {
     const socket = connection as Socket;
-    // Node removes its own error listener before it emits `upgrade`.
+    // Node removes its own error listener before it emits `upgrade`; without a listener, a socket error would end the process.
     socket.on("error", () => undefined);
     void this.#connect(request, socket, head).catch((error) => {
       if (!socket.destroyed) this.#rejectUpgrade(error, request, socket);
@@ -79,7 +79,7 @@ export class DeploymentFront {
       const { deployment, origin, onAccessEnd } = await this.#admit(address, request, allowed_origin);
       if (isProbe(address, request)) return this.#answerReadiness(deployment, response, allowed_origin);
       const { path } = address;
-      // The stream may be in the middle of an event, so no error event can be appended.
+      // Closes the connection without an error event, because the stream may be in the middle of an event.
       const unwatch = onAccessEnd(() => response.destroy());
       await this.#options.router.forward(deployment, { request, response, path, origin }).finally(unwatch);
     } catch (error) {
@@ -89,7 +89,7 @@ export class DeploymentFront {
     }
   }
 
-  /** A preflight has no key. The response is the same for every slug, so that it does not reveal which deployments exist. */
+  /** Browsers send no API key in a preflight. The response is the same for every slug, so it does not reveal which deployments exist. */
   #answerPreflight({ headers }: IncomingMessage, response: ServerResponse, allowed_origin: string | undefined): void {
     response.writeHead(204, {
       ...corsHeaders(allowed_origin),
@@ -99,7 +99,7 @@ export class DeploymentFront {
     response.end();
   }
 
-  /** Uses the state that the reconciler has recorded, because the instance may serve any page at /ok. */
+  /** Responds to /ok with the readiness that the reconciler has recorded. The instance's own response at /ok can be anything. */
   #answerReadiness(deployment: Deployment, response: ServerResponse, allowed_origin: string | undefined): void {
     const ok = this.#options.router.isReady(deployment);
     response.writeHead(ok ? 200 : 503, { ...corsHeaders(allowed_origin), "content-type": "application/json" });
@@ -126,7 +126,7 @@ export class DeploymentFront {
       throw new ApiError("invalid_request", { reason: "The path must not contain . or .. segments." });
     const coding = request.headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
     if (coding !== "chunked") throw new ApiError("invalid_request", { reason: "Transfer-Encoding must be chunked." });
-    // Some servers return all request headers for TRACE, including credentials.
+    // Some servers respond to TRACE with all request headers, including credentials.
     if (request.method === "TRACE") throw new ApiError("method_not_allowed");
     // A service worker would stay in the browser and intercept pages of other deployments and of the web app.
     if (address.by === "path" && request.headers["service-worker"] !== undefined)

@@ -5,11 +5,11 @@ import { ApiError, InvalidRequestError } from "../platform/errors.ts";
 import type { SelectHeaders } from "../platform/lib/header-selection.ts";
 import type { Log } from "../platform/lib/log.ts";
 
-/** The status that nginx logs when the client closes the connection. */
+/** The nonstandard status that nginx logs when the client closes the connection. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * `{"detail": sentence}`, except for APIs that list validation errors or use RFC 7807.
+ * Returns an error as `{"detail": sentence}`, or in the format of APIs that list validation errors or use RFC 7807.
  *
  * @param logged selects the request headers that are logged with a 5xx response
  */
@@ -28,7 +28,7 @@ export function errorResponse(error: unknown, context: Context, log: Log, logged
   return context.json({ detail }, status as 500, headers);
 }
 
-/** Returns the public part of an error. Logs the cause if the status is 500 or greater. */
+/** Returns what the response contains of an error. Logs the cause if the status is 500 or greater. */
 export function describeError(
   error: unknown,
   request: { method: string; path: string; headers?: Record<string, string> },

@@ -5,8 +5,8 @@ import type { App, Env } from "../platform/http/route.ts";
 const DROPPED_HEADERS = ["authorization", "host", "origin", "x-api-key", "x-tenant-id", "x-auth-scheme"];
 
 /**
- * Sends requests of the project's code to this server as a user. Only the scope `agents` is kept: the author of a graph or an HTTP app must
- * not access keys and deployments through an administrator who uses it.
+ * Sends requests from the project's code to this server as a user, with no scope other than `agents`: the author of a graph or an HTTP app
+ * must not get access to keys and deployments when an administrator uses it.
  */
 export const fetchAsUser =
   (served: Promise<App>, prefix: string, origin?: Env["Bindings"]["origin"]) =>
@@ -19,7 +19,7 @@ export const fetchAsUser =
     return (await served).fetch(sent, { caller, origin });
   };
 
-/** The URL with the prefix of all routes. */
+/** Returns the URL with the path prefix of all routes added. */
 export function urlBelow(prefix: string, text: string): URL {
   const url = new URL(text);
   url.pathname = prefix + url.pathname;

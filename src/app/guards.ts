@@ -4,7 +4,7 @@ import { ApiError } from "../platform/errors.ts";
 
 const LOOPBACK_NAME = /^(localhost|127(\.\d+){3}|\[::1\]|([\w-]+\.)+localhost)$/;
 
-/** With DNS rebinding, a web page can point its own host name to 127.0.0.1 and read the responses of a server without keys. */
+/** Rejects unknown host names. With DNS rebinding, a web page could resolve its own name to 127.0.0.1 and read a server without keys. */
 export function onlyKnownHosts(allowed: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
     const host = hostOf(context.req.header("host"));
@@ -19,10 +19,10 @@ export const isKnownHost = (host: string, allowed: readonly string[]): boolean =
 const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 /**
- * Requires application/json from web pages: a browser sends text/plain without a preflight, unless the request has a custom header, such as
- * the one that the hosted Studio sends. Programs send no Origin.
+ * Requires application/json for bodies from web pages, because browsers send other types, such as text/plain, without a preflight. Requests
+ * with a custom header, such as Studio's, always have a preflight. Programs send no Origin and are not checked.
  *
- * @param isExempt whether the address of a request contains a secret
+ * @param isExempt returns true for requests whose URL contains a secret
  */
 export function requireJsonFromPages(isExempt: (method: string, path: string) => boolean): MiddlewareHandler {
   return async ({ req }, next) => {
@@ -35,7 +35,7 @@ export function requireJsonFromPages(isExempt: (method: string, path: string) =>
 /** Headers that a page can send only after a preflight. */
 const PREFLIGHT_HEADERS = ["x-auth-scheme", "x-api-key", "authorization"];
 
-/** Whether a request has a body that any web page can send without a preflight. */
+/** Whether a request comes from a web page and has a body that needs no preflight. */
 export function isPageWithoutJson(method: string, header: (name: string) => string | undefined): boolean {
   if (!METHODS_WITH_BODY.has(method) || header("origin") === undefined) return false;
   if (PREFLIGHT_HEADERS.some((name) => header(name) !== undefined)) return false;

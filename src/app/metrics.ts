@@ -6,11 +6,11 @@ import type { Env } from "../platform/http/route.ts";
 
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** The path pattern of the route that responded; undefined if none did. Middleware is registered for all methods. */
+/** Returns the path pattern of the matched route, if any. Ignores middleware, which is registered for the method ALL. */
 export const routeOf = (context: Context): string | undefined =>
   matchedRoutes(context).find(({ method }) => method !== "ALL")?.path;
 
-/** @returns a function that records a request whose response has started. */
+/** @returns a function that records the time until a response started */
 export function httpMetrics(registry: Registry): (context: Context<Env>, duration_ms: number) => void {
   const durations = new Histogram({
     name: "threadmill_http_request_duration_seconds",
@@ -25,7 +25,7 @@ export function httpMetrics(registry: Registry): (context: Context<Env>, duratio
   };
 }
 
-/** Adds the metrics of the database connections on Postgres. */
+/** Adds a metric of the database connections. Does nothing on SQLite. */
 export function addConnectionMetrics(registry: Registry, { connections }: Database): void {
   if (!connections) return;
   new Gauge({

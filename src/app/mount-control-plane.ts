@@ -25,7 +25,7 @@ const ROUTES: readonly RouteConfig[] = [authServiceRoutes, controlRoutes].flatMa
   Object.values(groups as Record<string, Record<string, RouteConfig>>).flatMap((group) => Object.values(group)),
 );
 
-/** The Auth Service and the deployments share one OpenAPI document. */
+/** Serves the Auth Service and the control plane, which share one OpenAPI document. */
 export function serveControlPlane(app: App, options: ControlPlaneOptions): void {
   const { control } = options;
   for (const path of ["/v2/openapi.json", "/api-host/v2/openapi.json", "/api-host/openapi.json"])
@@ -40,7 +40,7 @@ export function serveControlPlane(app: App, options: ControlPlaneOptions): void 
   rejectOtherMethods(app);
 }
 
-/** Responds 405 to other methods of a known path. Must be called after all routes are registered. */
+/** Responds with 405 when a path does not support the method. Must be called after all routes are registered. */
 function rejectOtherMethods(app: App): void {
   for (const path of new Set(ROUTES.map((route) => route.path))) {
     const allow = ROUTES.filter((route) => route.path === path).map(({ method }) => method.toUpperCase());
@@ -60,7 +60,7 @@ function openApiDocument() {
   return document.getOpenAPI31Document(controlPlaneDocument);
 }
 
-/** Unknown paths of the control plane get the 404 of FastAPI; those of version 2 of the experiments API do not. */
+/** Path prefixes whose unknown paths get FastAPI's 404 response. Version 2 of the experiments API is excluded. */
 const CONTROL_PLANE_PATH =
   /^\/(api-host(\/|$)|v2\/(?!(runs|datasets|public|threads|traces)\/)|v1\/(projects|integrations)\/)/;
 

@@ -9,7 +9,7 @@ import { pathBelow } from "../platform/http/base-url.ts";
 import type { Env } from "../platform/http/route.ts";
 import { type CorsSettings, STUDIO_ORIGIN } from "../platform/lib/cors.ts";
 
-/** Response headers that clients in browsers read. */
+/** Response headers that web pages of other origins can read. */
 const EXPOSED_HEADERS = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagination-Next"];
 
 export interface OriginPolicyOptions {
@@ -22,7 +22,7 @@ export interface OriginPolicyOptions {
 
 export interface PageRequest {
   method: string;
-  /** Without the prefix of all routes and without the query; for a deployment `/deployments/{slug}…`. */
+  /** Path without the prefix of all routes and without the query. For a request to a deployment, it is `/deployments/{slug}…`. */
   path: string;
   /** @param name in lower case */
   header(name: string): string | undefined;
@@ -37,7 +37,7 @@ export interface PageRequest {
  */
 export class OriginPolicy {
   readonly #options: OriginPolicyOptions;
-  /** Applies to a closed service. */
+  /** Whether a closed service accepts all origins. */
   readonly #acceptsAll: boolean;
 
   constructor(options: OriginPolicyOptions) {
@@ -46,7 +46,7 @@ export class OriginPolicy {
     this.#acceptsAll = origins.includes("*") || (origins.length === 0 && !origin_pattern);
   }
 
-  /** The value of `Access-Control-Allow-Origin`; undefined for requests without an origin. Throws forbidden_origin. */
+  /** Returns the value of `Access-Control-Allow-Origin`; undefined if the header is not needed. Throws forbidden_origin. */
   async allowedOrigin(request: PageRequest): Promise<string | undefined> {
     const origin = request.header("origin");
     const site = request.header("sec-fetch-site");
@@ -64,7 +64,7 @@ export class OriginPolicy {
   #isOwn(origin: string | undefined, { path, header }: PageRequest, isClosed: boolean): boolean {
     const host = header("host")?.toLowerCase() ?? "";
     const { public_url, allowed_hosts } = this.#options;
-    // Subdomains of localhost belong to deployments. After the deletion of a deployment, its requests reach the service.
+    // Subdomains of localhost belong to deployments. Requests from pages of a deleted deployment reach the service itself.
     const isDeploymentHost = hostOf(host).endsWith(".localhost") && !allowed_hosts?.includes(hostOf(host));
     if (!isClosed && isDeploymentHost && isPrivatePath(path)) return false;
     const site = header("sec-fetch-site");
@@ -88,21 +88,21 @@ const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
 
 const SHARED_SCOPES: ReadonlySet<Scope> = new Set(["agents", "experiments"]);
 
-/** Paths of an open service for its own pages only: they contain secrets, run code or grant access. */
+/** Whether an open service accepts the path only from its own pages, because the route returns secrets, runs code or grants access. */
 function isPrivatePath(path: string): boolean {
-  // A preflight has the method OPTIONS, so the scope of GET applies to all methods.
+  // A preflight has the method OPTIONS, so the scope cannot depend on the method: that of GET decides for all methods.
   const scope = scopeOf(path, "GET");
   return (scope !== undefined && scope !== null && !SHARED_SCOPES.has(scope)) || /^\/app(\/|$)/.test(path);
 }
 
-/** Whether a browser follows a link to a page, or a redirect from an OAuth provider. */
+/** Whether a browser opens a public page or the API docs, for example through a link or an OAuth redirect. */
 const isNavigation = ({ method, path, header }: PageRequest): boolean =>
   method === "GET" &&
   header("sec-fetch-mode") === "navigate" &&
   header("sec-fetch-dest") === "document" &&
   (isPublic(method, path) || /^(\/deployments\/[^/]+)?\/docs$/.test(path));
 
-/** Whether a page embeds a file of UI components, which contains no data. */
+/** Whether a request is for a UI component file that a page embeds. Such files contain no data. */
 const isUiScript = ({ method, path, header }: PageRequest): boolean =>
   header("sec-fetch-mode") === "no-cors" && isUiFile(method, path.replace(/^\/deployments\/[^/]+/, ""));
 

@@ -9,7 +9,7 @@ import type { DeploymentFront } from "./deployment-front.ts";
 
 export interface ServerOptions {
   fetch(request: Request): Response | Promise<Response>;
-  /** Undefined for a server without deployments. */
+  /** Undefined if the server does not forward requests to deployments. */
   front: DeploymentFront | undefined;
 }
 
@@ -36,7 +36,7 @@ export async function listen(config: Config, service: ServerOptions & { stop(): 
   };
 }
 
-/** Requests for deployments are never converted to a `Request`. */
+/** The front handles requests for deployments without converting them to a `Request`. */
 export function createHttpServer({ fetch, front }: ServerOptions): Server {
   const answer = getRequestListener(async (request, { outgoing }) => {
     const response = await fetch(request);
@@ -45,10 +45,10 @@ export function createHttpServer({ fetch, front }: ServerOptions): Server {
   const options = {
     headersTimeout: 15_000,
     requestTimeout: 300_000,
-    // Longer than the 60 s of load balancers, so that they close idle connections first. A request on a connection that the server closes
-    // fails.
+    // Longer than the usual 60 s of load balancers, so that they close idle connections first: a request that arrives while the server
+    // closes its connection fails.
     keepAliveTimeout: 75_000,
-    // Other upgrade requests get a normal response. With Node.js versions before 22.21, they are rejected.
+    // Other upgrade requests are handled as normal requests. Node.js before 22.21 ignores this option and rejects them.
     shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) ?? false,
   };
   if (!front) return createServer(options, answer);

@@ -27,7 +27,7 @@ export interface WebAppOptions {
   experiments: ExperimentsService;
 }
 
-/** /deployments serves third-party code on this origin, so scripts require a nonce. Libraries add <style> elements at run time. */
+/** Scripts require a nonce, because /deployments serves third-party code on this origin. Libraries add <style> elements at run time. */
 const policyWith = (nonce: string): string =>
   [
     "default-src 'self'",
@@ -56,7 +56,7 @@ export function serveWebApp(app: App, options: WebAppOptions): void {
   });
 }
 
-/** The built files. Other paths can also end with such an extension: a prompt can have the name `answer.json`. */
+/** The paths of built files. A page path can have such an extension, too: a prompt can be named `answer.json`. */
 const FILE = /^\/app\/(assets\/)?[^/]+\.(js|css|svg|woff2|json|png)$/;
 
 /** All paths serve the same page, which selects its view from the URL. */
@@ -71,7 +71,7 @@ const pageHandler = (web_dir: string, prefix: string) => async (context: Context
   return context.html(text.replaceAll('="./', `="${prefix}/app/`).replaceAll('"NONCE"', `"${nonce}"`));
 };
 
-/** Names of files below /assets contain a hash of the content. */
+/** Serves the built files. Names of files below /assets contain a hash of the content, so these files can be cached forever. */
 function fileHandler(web_dir: string, prefix: string): MiddlewareHandler {
   let handler: Promise<MiddlewareHandler> | undefined;
   return async (context, next) => {
@@ -116,7 +116,7 @@ function serveClientLinks(app: App, prefix: string): void {
   );
   app.get("/o/:tenant/datasets/:id/compare", (context) =>
     redirect(context, `${datasetPath(context)}/compare`, {
-      // Clients send one parameter with commas, or one for each session.
+      // Clients send the IDs in one comma-separated parameter, or in one parameter per session.
       experiments: (context.req.queries("selectedSessions") ?? []).join(","),
     }),
   );
@@ -138,7 +138,7 @@ function serveClientLinks(app: App, prefix: string): void {
 
 const encoded = (context: Context, name: string) => encodeURIComponent(context.req.param(name) ?? "");
 
-/** Queries that no public API has. */
+/** Serves the queries of the web app that are not part of a public API. */
 function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAppOptions): void {
   const { annotationQueues, comparedRows, distributions, reprice, tracePages } = experiments;
   const serveQuery = <R extends RouteConfig>(route: R, handler: Handler<R>) =>

@@ -31,11 +31,11 @@ export function addOptions(command: Command, options: readonly Option[]): Comman
 export const addServiceCommand = (parent: Command, name: string, description: string, options: readonly Option[]) =>
   addOptions(parent.command(name).description(description), [...options, ...TARGET_OPTIONS]);
 
-/** @param load imports the code of the command, so that servers do not load it. It is called with arguments, flags and target. */
+/** @param load imports the function of the command when the command runs. The function gets the arguments, the flags and the target. */
 export const serviceAction =
   (load: () => Promise<(...args: never[]) => Promise<void>>) =>
   async (...given: unknown[]): Promise<void> => {
-    // Commander passes the arguments, the flags and the command.
+    // Commander passes the arguments, the flags and the command object, which is dropped here.
     const args = given.slice(0, -1);
     const { url, apiKey } = args.at(-1) as { url: string; apiKey?: string };
     const api_key = apiKey || process.env.THREADMILL_API_KEY || process.env.LANGSMITH_API_KEY || undefined;
@@ -50,7 +50,7 @@ export const serviceAction =
 
 export const printError = (message: string): void => console.error(`error: ${message}`);
 
-/** Removes `/api/v1`, which API clients include in their base URL. */
+/** Parses the URL of the service. Removes `/api/v1`, which API clients include in their base URL. */
 function serviceUrl(text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol))

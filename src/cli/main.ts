@@ -10,7 +10,7 @@ import { addExperimentCommands } from "./experiments/command.ts";
 import { addKeyCommands } from "./keys/command.ts";
 import { serve } from "./serve.ts";
 
-/** Exit status for an error in the configuration or the usage. */
+/** Exit status for invalid configuration or command-line arguments. */
 const USAGE_STATUS = 2;
 
 const plainText = (markdown: string) => markdown.replaceAll("`", "");

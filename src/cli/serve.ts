@@ -19,14 +19,14 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
     console.error(
       `warning: unknown settings: ${config.unknown_variables.join(", ")}. See docs/configuration.md for all settings.`,
     );
-  // Loaded after the configuration: a configuration error is reported in half the time.
+  // Imported after the configuration is read, which halves the time until a configuration error is reported.
   const { listen, startThreadmill } = await import("../main.ts");
   const dev = command === "dev" ? await import("./watch-graphs.ts") : undefined;
   const service = await startThreadmill(config, log);
   const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
   if (command === "serve") rejectLoadFailures(await loaded, config);
   const listening = await listen(config, service);
-  // With --inline the graphs are modules of the serving thread, which cannot be unloaded.
+  // With --inline, graphs are not reloaded: they are modules of the serving thread, and modules cannot be unloaded.
   const watcher = config.inline ? undefined : await dev?.watchGraphs(config, flags, service, log);
   // Installed before the banner: a program that waits for the banner may send a signal at once.
   stopOnSignals(log, async () => {
@@ -43,7 +43,7 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
 
 function printBanner(config: Config, service: Threadmill, url: string, duration_ms: number): void {
   const headline = `Threadmill ${config.threadmill_version} is up (${duration_ms} ms)`;
-  // Users of a deployment read the output of its processes, and must not learn the paths of the service.
+  // Users of a deployment can read the output of its instances, which must therefore not contain paths of the service.
   if (config.only) console.log(headline);
   else
     console.log(`
@@ -67,7 +67,7 @@ function logStart(config: Config, service: Threadmill, url: string, duration_ms:
   );
 }
 
-/** The first signal drains the runs and stops the service. The second exits at once; expired leases requeue the runs. */
+/** The first signal drains the runs and stops the service. The second exits at once; runs are requeued when their leases expire. */
 function stopOnSignals(log: Log, stop: () => Promise<void>): void {
   let stopping_since: number | undefined;
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
@@ -91,7 +91,7 @@ function stopOnSignals(log: Log, stop: () => Promise<void>): void {
   }
 }
 
-/** Stops an instance of a deployment, with the processes of its graphs, when the control plane no longer touches `heartbeat_file`. */
+/** Stops this deployment instance and its child processes when the control plane no longer updates `heartbeat_file`. */
 async function stopWithoutControlPlane(config: Config, heartbeat_file: string, log: Log): Promise<void> {
   const [{ waitUntilOrphaned }, { killGroup }] = await Promise.all([
     import("../control-plane/drivers/process/heartbeat.ts"),
@@ -122,13 +122,13 @@ function rejectLoadFailures(failures: Record<string, string>, config: Config): v
   );
 }
 
-/** V8 never shrinks its young generation. With this limit the service uses 150 MB less after peak load, at the same throughput. */
+/** V8 never shrinks its young generation. This limit saves 150 MB after peak load and does not reduce throughput. */
 const MAX_YOUNG_GENERATION_BYTES = 16 * 1024 * 1024;
 const CHECK_INTERVAL_MS = 200;
 
-/** Lifts the limit that bin/threadmill.js sets while modules load, until the young generation of this thread is large enough. */
+/** Lets the young generation, whose growth bin/threadmill.js disables while modules load, grow to its maximum size. */
 function growYoungGeneration(): void {
-  // The default factor of V8.
+  // Restores V8's default factor.
   v8.setFlagsFromString("--semi-space-growth-factor=2");
   const timer = setInterval(() => {
     const young = v8.getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space");

@@ -55,7 +55,7 @@ export async function request(
       throw reason;
     }
   };
-  // A failure to send also fails the request, and `answered` rejects.
+  // Errors are ignored here, because an error while sending also rejects `answered`.
   pipeline(Readable.from(source()), outgoing).catch(() => undefined);
   try {
     return await answered;
@@ -72,10 +72,10 @@ function answerTo(request: http.ClientRequest): Promise<Answer> {
     request.on("response", (response) => {
       hasAnswered = true;
       const answer = (text: string) => resolve({ status: response.statusCode ?? 0, text });
-      // A service that rejects an upload may close the connection before the body of its response has arrived.
+      // A service that rejects an upload may close the connection before the response body has arrived. The status is then enough.
       readText(response).then(answer, (error) => (response.statusCode === 200 ? reject(error) : answer("")));
     });
-    // After its response, a service may close the connection while the body is still being sent.
+    // Errors after the response are ignored: the service may close the connection while the body is still being sent.
     request.on("error", (error) => !hasAnswered && reject(error));
     request.setTimeout(IDLE_TIMEOUT_MS, () => request.destroy(new Error("no data for 10 minutes")));
   });
@@ -86,18 +86,18 @@ function describeNoAnswer(url: string, { code, message }: NodeJS.ErrnoException)
     return `Cannot connect to ${url}: connection refused. Start the service with "threadmill serve", or set its address with --url.`;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `Cannot resolve the host name in ${url}: correct --url.`;
   if (code === "ECONNRESET" || code === "EPIPE")
-    return `The service at ${url} closed the connection before it responded (${code}), so nothing was stored. Check the service's log and try again.`;
+    return `The service at ${url} closed the connection before it responded (${code}), so the result of the request is unknown. Check the service's log and try again.`;
   return `The service at ${url} did not respond: ${message || code}. Check --url and try again.`;
 }
 
-/** @throws CommandError when the body is not JSON: then the address belongs to another service */
+/** @throws CommandError when the body is not JSON, which means that the server is not Threadmill */
 export function jsonOf({ url }: Target, { text }: Answer): unknown {
   const value = jsonOrUndefined(text);
   if (value !== undefined) return value;
   throw new CommandError(`The server at ${url} is not Threadmill: its response is not JSON. Correct --url.`);
 }
 
-/** The `detail` of an error response if it is a string. */
+/** Returns the `detail` of an error response; undefined if it is missing or not a string. */
 export function detailOf({ text }: Answer): string | undefined {
   const body = jsonOrUndefined(text);
   return isObject(body) && typeof body.detail === "string" ? body.detail : undefined;

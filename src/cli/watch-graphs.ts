@@ -8,13 +8,13 @@ import type { Threadmill } from "../main.ts";
 import type { Log } from "../platform/lib/log.ts";
 import { printError } from "./command.ts";
 
-/** Editors save a file in several steps; changes within this time count as one. */
+/** Changes within this time cause a single reload, because editors save a file in several steps. */
 const DEBOUNCE_MS = 150;
 
 const SOURCE = /\.([cm]?[jt]sx?|json|css)$|(^|\/)\.env[^/]*$/;
 const IGNORED = /(^|[\\/])(node_modules|dist|\.git|\.threadmill)([\\/]|$)/;
 
-/** Reloads the graphs when a source file of the project changes. Active runs finish with the old graphs. Resolves when the watcher is ready. */
+/** Reloads the graphs when a source file changes. Active runs finish with the old graphs. Resolves when the watcher is ready. */
 export async function watchGraphs(config: Config, flags: Flags, service: Threadmill, log: Log): Promise<FSWatcher> {
   let timer: NodeJS.Timeout | undefined;
   const reload = async () => {
@@ -23,7 +23,7 @@ export async function watchGraphs(config: Config, flags: Flags, service: Threadm
       if (Object.keys(failures).length === 0) console.log("Graphs reloaded.");
       else printLoadFailures(failures);
     } catch (error) {
-      // A half-written langgraph.json: the loaded graphs stay in use.
+      // The loaded graphs stay in use, for example when langgraph.json is only partly written.
       log.error({ error: (error as Error).message }, "graph reload failed");
     }
   };

@@ -8,7 +8,7 @@ const DEFAULT_SIZE = 1_000;
 const MAX_SIZE = 1_000_000;
 
 /**
- * Reads `auth` of langgraph.json. Undefined without `auth.path`.
+ * Reads `auth` of langgraph.json. Returns undefined if `auth.path` is not set.
  *
  * @param is_instance whether the service is the instance of a deployment
  * @throws ConfigError

@@ -33,7 +33,7 @@ import { readWebhooks } from "./webhooks.ts";
 
 export type { Flags } from "./settings/settings.ts";
 
-/** Values of the settings, except those that {@link Config} has in another form. */
+/** Values of the settings, except those that {@link Config} contains in a different form. */
 type SettingValues = ValuesOf<
   Omit<typeof serverSettings, "cors_allow_origins" | "studio" | "mount_prefix"> &
     typeof storageSettings &
@@ -46,7 +46,7 @@ type SettingValues = ValuesOf<
 /** The fraction of traced runs by command. Tracing all runs costs 30 % of the throughput of runs with one node. */
 const TRACING_RATE = { dev: 1, serve: 0.1 };
 
-/** Intervals in milliseconds that operators do not set and tests shorten. */
+/** Intervals in milliseconds that are not configurable. Tests use shorter ones. */
 const INTERVALS = {
   /** Time without a response after which a graph host receives no new runs. */
   host_silent_ms: 1_000,
@@ -93,7 +93,7 @@ export interface Config extends SettingValues, Intervals {
   /** The fraction of the runs that are traced. */
   tracing_rate: number;
   disabled_routes: ReadonlySet<RouteGroup>;
-  /** Request headers that become configurable values of new runs, and that are logged; undefined for none. */
+  /** Request headers that become configurable values of new runs, and request headers that are logged. Undefined if none are selected. */
   configurable_headers: SelectHeaders | undefined;
   logging_headers: SelectHeaders | undefined;
   store: ReturnType<typeof readStore>;
@@ -112,7 +112,7 @@ export interface Config extends SettingValues, Intervals {
 }
 
 /**
- * @param intervals replacements for tests
+ * @param intervals override the defaults in tests
  * @throws ConfigError
  */
 export function readConfig(

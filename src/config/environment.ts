@@ -5,11 +5,11 @@ import type { Env } from "./settings/setting.ts";
 
 /** Never passed to graphs, even if langgraph.json names them. */
 const ALWAYS_WITHHELD = ["THREADMILL_ENCRYPTION_KEYS", "THREADMILL_ENCRYPTION_KEYS_FILE"];
-/** Secrets of the service. The author of a graph is not always the operator. */
+/** Secrets of this process. Graphs do not inherit them, because the author of a graph is not always the operator. */
 const WITHHELD = ["API_KEYS", "THREADMILL_DATABASE_URL", "THREADMILL_WEBHOOK_SECRET", ...ALWAYS_WITHHELD];
 /**
- * Not passed to graphs if the value is the service's own database. A graph may have another database under the same
- * name.
+ * Not passed to graphs if the value is the URL of the service's own database. Another value may be the URL of a database that
+ * graphs use.
  */
 const DATABASES = ["DATABASE_URL", "POSTGRES_URI"];
 
@@ -32,10 +32,10 @@ export function readGraphEnv(
 const without = (names: string[], env: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
 
-/** Language, time zone, temporary files and trusted certificates. */
+/** Variables for language, time zone, temporary files and trusted certificates, which are passed to other programs. */
 const PASSED_ON = ["LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/** The folder of this process's Node.js comes first in PATH. */
+/** Returns the environment of programs that the service starts. In PATH, the folder of this process's Node.js comes first. */
 export function readSystemEnv(env: Env): Record<string, string> {
   const found = PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name] as string]]));
   return { ...Object.fromEntries(found), PATH: [dirname(process.execPath), env.PATH ?? ""].join(delimiter) };

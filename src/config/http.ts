@@ -3,7 +3,7 @@ import { ConfigError } from "../platform/errors.ts";
 import { headerSelection, type SelectHeaders } from "../platform/lib/header-selection.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 
-/** The field of the HTTP app. Its load failure is reported under this name, next to those of the graphs. */
+/** Path of the HTTP app's field in langgraph.json, and the name under which a failure to load the app is reported. */
 export const HTTP_APP = "http.app";
 
 const HEADER_FIELDS: Readonly<Record<string, "includes" | "excludes">> = {
@@ -14,7 +14,7 @@ const HEADER_FIELDS: Readonly<Record<string, "includes" | "excludes">> = {
 };
 
 /**
- * Reads a field of `http` that selects request headers. Undefined if it selects none.
+ * Reads a field of `http` that selects request headers. Returns undefined if it selects none.
  *
  * @throws ConfigError
  */
@@ -40,7 +40,7 @@ export function readHeaders(
 }
 
 /**
- * Reads the HTTP app of the project. Undefined if it has none.
+ * Reads the HTTP app of the project. Returns undefined if the project has none.
  *
  * @param http `http` of langgraph.json
  * @throws ConfigError

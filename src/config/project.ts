@@ -87,7 +87,7 @@ export function readPrefix(value: unknown, file: string): string {
 
 const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta", "ui"] as const;
 
-/** Route groups that langgraph.json can disable. `runs` contains the crons; `meta` is /info, /metrics, /docs and /openapi.json. */
+/** Route groups that langgraph.json can disable. `runs` includes the crons; `meta` is /info, /metrics, /docs and /openapi.json. */
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 
 /**
@@ -108,7 +108,7 @@ export interface KnownFields {
   [field: string]: true | KnownFields;
 }
 
-/** Matches any name, and any value that is not an object. */
+/** Key that matches any field name. A field that matches only this key may also have a value that is not an object. */
 const ANY = "*";
 
 /** docs/compatibility.md has a row for each of these fields. */
@@ -136,18 +136,18 @@ export const KNOWN_FIELDS: KnownFields = {
     disable_mcp: true,
     disable_a2a: true,
   },
-  // See readWebhooks, which refuses unknown fields.
+  // readWebhooks rejects unknown fields.
   webhooks: true,
   store: {
     index: { embed: true, dims: true, fields: true },
     ttl: { refresh_on_read: true, default_ttl: true, sweep_interval_minutes: true },
   }, // see readStore
   checkpointer: { ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true } }, // see readThreadTtl
-  // Studio has no access of its own, so `disable_studio_auth` changes nothing.
+  // Studio has no special access, so `disable_studio_auth` is accepted but has nothing to disable.
   auth: { path: true, disable_studio_auth: true, cache: { cache_keys: true, ttl_seconds: true, max_size: true } }, // see readAuth
   ui: { [ANY]: true }, // see readUi
   ui_config: { shared: true },
-  // These select runtimes and images of other servers.
+  // Accepted without effect: these select the runtime or the image that other servers build.
   dependencies: true,
   node_version: true,
   python_version: true,
@@ -169,7 +169,7 @@ function unknownIn(value: JsonObject, known: KnownFields, path: string): string[
   });
 }
 
-/** Templates contain empty fields. */
+/** Whether a field is empty. Empty fields are ignored, because project templates contain them. */
 const isUnset = (value: unknown): boolean => !value || (typeof value === "object" && Object.keys(value).length === 0);
 
 const CORS_LISTS = ["allow_origins", "allow_methods", "allow_headers", "expose_headers"] as const;
@@ -220,14 +220,14 @@ export function readCors(
   };
 }
 
-/** For methods and headers, `*` is the same as no list. */
+/** For methods and headers, `*` has the same meaning as no list. */
 const unlessAll = (texts: string[] | undefined) => (texts?.includes("*") ? undefined : texts);
 
 function originsOf(texts: readonly string[], where: string): string[] {
   return texts.map((text) => {
     if (text === "*" || text === "null") return text;
     const origin = URL.canParse(text) ? new URL(text).origin : "null";
-    // URL has no origin for application schemes, such as capacitor://localhost.
+    // For application schemes, such as capacitor://localhost, URL returns the origin "null".
     if (origin === "null" ? /^[a-z][a-z0-9+.-]*:\/\/[^/]+$/.test(text) : text.replace(/\/$/, "") === origin)
       return text.replace(/\/$/, "");
     throw new ConfigError(

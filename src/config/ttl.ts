@@ -2,7 +2,7 @@ import { ConfigError } from "../platform/errors.ts";
 import { isObject } from "../platform/lib/json/json.ts";
 
 const MS_PER_MINUTE = 60_000;
-/** 100 years, and the longest interval of a timer. */
+/** Maximum TTL (100 years) and maximum sweep interval (24.3 days; the limit of Node.js timers is 24.8 days). */
 const MAX_TTL_MINUTES = 52_560_000;
 const MAX_INTERVAL_MINUTES = 35_000;
 const DEFAULT_SWEEP_MINUTES = 5;
@@ -10,7 +10,7 @@ const DEFAULT_SWEEP_LIMIT = 1_000;
 const MAX_SWEEP_LIMIT = 100_000;
 
 /**
- * Reads the fields that the `ttl` sections of `store` and `checkpointer` have in common. Minutes may be fractions.
+ * Reads the fields that the `ttl` sections of `store` and `checkpointer` have in common. Fractions of minutes are allowed.
  *
  * @param path path of the section in langgraph.json
  * @throws ConfigError

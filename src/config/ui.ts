@@ -2,11 +2,11 @@ import { relative, resolve, sep } from "node:path";
 import { ConfigError } from "../platform/errors.ts";
 import { isObject } from "../platform/lib/json/json.ts";
 
-/** The name under which a build failure is reported with the load failures of the graphs. */
+/** The name under which a failed build of the UI components is listed among the load failures of the graphs. */
 export const UI = "UI components";
 
 /**
- * Reads `ui` and `ui_config` of langgraph.json. Undefined without components.
+ * Reads `ui` and `ui_config` of langgraph.json. Returns undefined if the project has no components.
  *
  * @throws ConfigError
  */

@@ -2,7 +2,7 @@ import { ConfigError } from "../platform/errors.ts";
 import { isObject } from "../platform/lib/json/json.ts";
 import type { Env } from "./settings/setting.ts";
 
-/** Set by the service, or by the connection. */
+/** Headers that the service or the HTTP client sets. */
 const RESERVED_HEADERS =
   /^(webhook-(id|timestamp|signature)|content-(type|length)|host|connection|transfer-encoding|keep-alive|upgrade|expect)$/i;
 
@@ -12,7 +12,7 @@ const MAX_URL_LENGTH = 65_536;
  * Reads `webhooks` of langgraph.json.
  *
  * @param disabled `http.disable_webhooks`
- * @param env the variables that headers may contain
+ * @param env variables to which header values may refer
  * @throws ConfigError
  */
 export function readWebhooks(field: unknown, disabled: unknown, config_file: string, env: Env) {
@@ -33,7 +33,7 @@ export function readWebhooks(field: unknown, disabled: unknown, config_file: str
     "max_url_length",
     "disable_loopback",
   ]);
-  /** The value of a field of `url`; undefined if it is not set. */
+  /** Returns the value of a field of `url`; undefined if it is not set. */
   const read = <T>(name: string, isValid: (value: unknown) => value is T, remedy: string): T | undefined => {
     const value = url[name] ?? undefined;
     if (value === undefined || isValid(value)) return value;

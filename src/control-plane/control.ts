@@ -64,7 +64,7 @@ interface RetentionOptions extends Pick<ControlContext, "database"> {
 
 const RETENTION_INTERVAL_MS = 60_000;
 
-/** Limit for each deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
+/** Maximum number of log lines per deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
 export const MAX_LOG_LINES = 50_000;
 
 /** Deletes expired uploads and log lines. */

@@ -110,7 +110,7 @@ const MAX_CHARS = 16_384;
 
 interface LogWriterOptions {
   wait: Wait;
-  /** Writes a batch. After a rejection, the same lines are written again together with the next lines. */
+  /** Writes a batch. If the promise rejects, the same lines are written again together with the next lines. */
   write(lines: readonly NewLogLine[]): Promise<unknown>;
   onError(error: unknown): void;
 }

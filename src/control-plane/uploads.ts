@@ -59,7 +59,7 @@ export class Uploads {
   }
 
   /**
-   * Deletes the file when the body is incomplete or too large, or when another upload to the URL was completed in the meantime.
+   * Stores an uploaded tarball. Deletes it if it is incomplete or too large, or if another upload to the URL was completed first.
    *
    * @param declared_bytes value of the header Content-Length, if present
    * @throws ApiError upload_refused, upload_incomplete, body_too_large, unavailable when the disk is full
@@ -116,7 +116,7 @@ export class Uploads {
     }
   }
 
-  /** Of two concurrent uploads to the same URL, only the first is stored. The file of the second upload is removed, unless the contents are equal. */
+  /** Removes the file of a second upload to the same URL, unless both have the same content: they then share one file. */
   async #removeUnlessStored(received: CompletedUpload): Promise<void> {
     const [stored] = await findUploads(this.#database.read, [received.object_path]);
     if (stored?.sha256 !== received.sha256) await this.#folder.remove(received);

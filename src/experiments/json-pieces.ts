@@ -2,7 +2,7 @@
 const PIECE_CHARS = 64 * 1024;
 
 /**
- * A JSON array that is serialized while it is sent. With one text of 3 MB, the worker thread, the main thread and the client worked
+ * A JSON array that is serialized while it is sent. With one string of 3 MB, the worker thread, the main thread and the client worked
  * one after the other, and one character beyond Latin-1 made V8 store the whole text with two bytes per character.
  */
 export class JsonPieces<Item> implements Iterable<string> {

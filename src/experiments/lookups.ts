@@ -36,7 +36,7 @@ export async function getAnnotationQueue(tx: Tx, { tenant_id }: Caller, queue_id
   return queue;
 }
 
-/** {@link getAnnotationQueue}, locked until the transaction ends. */
+/** Like {@link getAnnotationQueue}, but also locks the queue until the transaction ends. */
 export async function lockAnnotationQueue(
   tx: Tx,
   { tenant_id }: Caller,
@@ -48,7 +48,7 @@ export async function lockAnnotationQueue(
 }
 
 /**
- * Experiments of one dataset, in the order of the ids and without duplicates.
+ * Returns experiments of one dataset in the order of the given ids, without duplicates.
  *
  * @throws ApiError when an experiment does not exist or belongs to another dataset
  */
@@ -68,7 +68,7 @@ export async function getExperiments(
   });
 }
 
-/** {@link getExperiments} with current statistics and score vectors. */
+/** Like {@link getExperiments}, but first computes outdated statistics and score vectors. */
 export async function readExperiments(
   database: Database,
   caller: Caller,
@@ -85,7 +85,7 @@ export async function datasetIds(tx: Tx, numbers: readonly (number | null)[]): P
   return new Map((await datasetsByNo(tx, unique)).map((dataset) => [dataset.dataset_no, dataset.dataset_id]));
 }
 
-/** The addresses of the attachments of examples of a dataset, in the version of each. An example without attachments has no entry. */
+/** Returns the URLs of the attachments that each example has in its given version. Examples without attachments have no entry. */
 export async function attachmentUrlsOf(
   tx: Tx,
   dataset_no: number,

@@ -97,7 +97,10 @@ export const ERRORS = {
     400,
     'The traces of an experiment are its results and do not expire: omit trace_tier, or set it to "longlived".',
   ],
-  session_elsewhere: [400, "Session {session_id} does not belong to the dataset or to the compared sessions of this request."],
+  session_elsewhere: [
+    400,
+    "Session {session_id} does not belong to the dataset or to the compared sessions of this request.",
+  ],
   feedback_not_found: [404, "Feedback not found"],
   feedback_exists: [409, "Feedback already exists: the ID {feedback_id} is already in use."],
   feedback_token_not_found: [404, "The feedback token is unknown or has expired. Request a new token."],

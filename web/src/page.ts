@@ -6,7 +6,7 @@ import type { Scope } from "../../src/platform/contract/caller.ts";
 /** Parent route of all pages, rendered by frame/frame.tsx. Child routes can prefetch data while the page's code loads. */
 export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()();
 
-/** Reads a string parameter from the URL. Returns undefined for an empty string. The router parses `7` and `true` as JSON. */
+/** Reads a string parameter of the URL, which the router may have parsed as a number or boolean. Returns undefined if it is empty. */
 export const textOf = (value: unknown): string | undefined =>
   ["string", "number", "boolean"].includes(typeof value) ? String(value) || undefined : undefined;
 

@@ -24,7 +24,7 @@ export const nullish = <T extends z.ZodType>(schema: T) => nullable(schema).opti
 
 type Tag = "Auth Service (v2)" | "Agent Connections (v2)";
 
-/** Declares the operations of routes that the OpenAPI document lists under a tag. */
+/** Returns a function that declares an operation with the given tag in the OpenAPI document. */
 export const operationsOf =
   (tag: Tag) =>
   <M extends "get" | "post" | "patch" | "delete", P extends string>(name: string, method: M, path: P) => ({

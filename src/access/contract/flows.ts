@@ -7,7 +7,7 @@ import { OAuthProvider } from "./records.ts";
 
 const operation = operationsOf("Auth Service (v2)");
 
-/** Limit for states, codes and error messages. */
+/** A state, code, ID or error message of limited length. */
 const text = z.string().max(8_192);
 
 export const AuthenticateRequest = z
@@ -133,7 +133,7 @@ export const flowRoutes = {
     },
     responses: { ...page, ...refusals() },
   }),
-  /** For web apps that receive the redirect themselves and forward the parameters with the user's credentials. */
+  /** Used by web apps that receive the redirect themselves and forward the parameters with the user's credentials. */
   postOauthCallback: createRoute({
     ...operation("oauth_callback_post", "post", "/v2/auth/callback/{provider_id}"),
     summary: "Complete an authorization with the query parameters of the redirect",

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { jsonObject, nullable, timestamp } from "../../platform/contract/fields.ts";
 
-// API records. All fields are always present and may be null, because the Python client fails on a missing field. Records contain no secrets.
+// API records, without secrets. Every field is present (null if it has no value), because the Python client fails on a missing field.
 
 const nullableText = nullable(z.string());
 

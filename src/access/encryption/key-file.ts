@@ -17,7 +17,7 @@ const HEADING = `# Encryption keys of Threadmill: 32 bytes in base64, one key pe
 /** A file of encryption keys, one per line, with # for comments. Changes replace the file atomically. */
 export class KeyFile {
   readonly path: string;
-  /** The version that was read last. */
+  /** Inode, size and modification time of the file when it was last read. */
   #version = "";
 
   constructor(path: string) {
@@ -42,7 +42,7 @@ export class KeyFile {
     return stats !== undefined && versionOf(stats) !== this.#version;
   }
 
-  /** Whether the folder is writable. The folder of a mounted file often is not. */
+  /** Whether the folder is writable. The folder of a mounted file is often read-only. */
   isReplaceable(): boolean {
     try {
       fs.accessSync(dirname(this.path), fs.constants.W_OK);
@@ -52,12 +52,12 @@ export class KeyFile {
     }
   }
 
-  /** In milliseconds since the epoch. */
+  /** Time of the last modification, in milliseconds since the epoch. */
   changedAt(): number {
     return fs.statSync(this.path).mtimeMs;
   }
 
-  /** Windows has no permission bits. */
+  /** Always false on Windows, which has no permission bits. */
   isReadableByOthers(): boolean {
     return process.platform !== "win32" && (fs.statSync(this.path).mode & 0o077) !== 0;
   }
@@ -99,7 +99,7 @@ export class KeyFile {
     let file: number | undefined;
     try {
       file = fs.openSync(this.path, "r");
-      // Both are read from the same open file, because a rotation can replace the file at any time.
+      // Version and text are read from one open file, because a rotation can replace the file at any time.
       return { version: versionOf(fs.fstatSync(file)), text: fs.readFileSync(file, "utf8") };
     } catch (error) {
       throw new ConfigError(

@@ -14,7 +14,7 @@ export interface KeySettings {
   database_url: string | undefined;
 }
 
-/** The variable with a path has the suffix `_FILE`. */
+/** The variable with this name plus `_FILE` contains the path of a key file. */
 export const KEYS_VARIABLE = "THREADMILL_ENCRYPTION_KEYS";
 
 /** @throws ConfigError if both variables are set, or if neither is set on Postgres, where several processes must share the keys */

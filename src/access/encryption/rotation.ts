@@ -21,7 +21,7 @@ export interface RotationProgress {
   texts: number;
 }
 
-/** Whether a value is sealed with a key other than the first, because an earlier rotation did not finish. */
+/** Whether a value is still sealed with a key other than the first, for example after an interrupted rotation. */
 export async function isRotationPending(database: Database, ring: KeyRing): Promise<boolean> {
   const page = { key_id: ring.first.key_id, after: "", limit: 1 };
   for (const column of SEALED_COLUMNS) {
@@ -92,7 +92,7 @@ function reseal(
   }
 }
 
-/** The number of sealed texts by key id. */
+/** Returns the number of sealed texts by key ID. */
 export async function countByKey(database: Pick<Database, "read">): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const column of SEALED_COLUMNS) {

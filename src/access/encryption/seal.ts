@@ -13,7 +13,7 @@ export interface Seal {
   open(sealed: string, aad: AadContext): string;
 }
 
-/** A sealed text cannot be opened. The message is for the log and names the row and the reason, never the text. */
+/** Thrown if a sealed text cannot be opened. The message is intended for the log: it names the row and the reason, never the text. */
 export class SealError extends Error {
   override name = "SealError";
   readonly aad: AadContext;
@@ -28,7 +28,7 @@ export class SealError extends Error {
   }
 }
 
-/** For a process that serves only the agent server and reads no secrets. */
+/** Used in a process that runs only the agent server and therefore has no encryption keys. Both functions throw. */
 export const noEncryption: Seal = { seal: failWithoutKeys, open: failWithoutKeys };
 
 function failWithoutKeys(): never {

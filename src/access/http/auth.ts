@@ -6,15 +6,15 @@ import type { Authorize, Env } from "../../platform/http/route.ts";
 import { type Access, type Admission, type Credentials, permanentAdmission } from "../access.ts";
 import { isPublic, scopeOf } from "./scopes.ts";
 
-/** Authenticates and authorizes the users of the agent server with code of the project. */
+/** Authenticates and authorizes users of the agent server with the project's authentication handlers. */
 export interface CustomAuthentication {
   authenticate(request: Request): Promise<Caller>;
   authorize: Authorize;
 }
 
 /**
- * Precedes routing and validation, so that an unauthorized client learns neither which routes exist nor the format of their bodies.
- * Public paths have no caller.
+ * Returns middleware that runs before routing and validation, so that an unauthorized client cannot discover routes or body formats.
+ * Requests to public paths have no caller.
  *
  * @param max_open maximum number of open responses per user
  * @param custom undefined if the project has no authentication handler
@@ -39,7 +39,7 @@ export function authenticate(
         : await access.admit(credentials);
     if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
     if (caller.user) {
-      // Requests of a graph carry the run's user, even after auth.path was removed from langgraph.json.
+      // Requests from a graph carry the run's user, even after auth.path was removed from langgraph.json.
       if (!custom)
         throw new ApiError("auth_failed", {}, new Error("The run belongs to a user, but auth.path is not set."));
       context.set("authorize", custom.authorize);
@@ -60,7 +60,7 @@ export function authenticate(
 
 /**
  * Admits a request to the agent server of a project with an authentication handler: as an administrator with a key or a JWT, else as a user
- * of the handler. Paths without a scope accept any valid key. A caller without the scope `admin` loses the scope `agents` there.
+ * whom the handler authenticates. Paths without a scope accept any valid key or JWT; there, only administrators keep the scope `agents`.
  */
 async function admitToAgents(
   access: Access,

@@ -94,7 +94,7 @@ const PAGES = {
 /**
  * The redirect removes the authorization code from the address bar.
  *
- * @param done URL of {@link donePage} relative to the request path: a proxy may use another path prefix
+ * @param done URL of {@link donePage} relative to the request path, because a proxy may use another path prefix
  */
 const redirectToDonePage = (done: string, status: "connected" | "failed", provider_id: string): Response =>
   new Response(null, {
@@ -102,7 +102,7 @@ const redirectToDonePage = (done: string, status: "connected" | "failed", provid
     headers: { location: `${done}?${new URLSearchParams({ status, provider: provider_id })}`, ...PRIVATE_HEADERS },
   });
 
-/** The query of the page is untrusted: only text in the format of a provider id is shown. */
+/** The query of the page is untrusted, so a provider ID is shown only if it matches this pattern. */
 const PROVIDER_ID = /^[\w.-]{1,64}$/;
 
 function donePage(status: string | undefined, provider: string | undefined): Response {

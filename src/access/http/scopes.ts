@@ -1,8 +1,8 @@
 import type { Scope } from "../../platform/contract/caller.ts";
 
 /**
- * Paths that need no authentication: health checks, shared resources and feedback tokens (token in the path), OAuth callbacks (single-use state) and
- * uploads (single-use token in the URL).
+ * Paths that need no authentication: health checks, web app pages, shared resources and feedback tokens (token in the path), OAuth
+ * callbacks (single-use state) and uploads (single-use token in the URL).
  */
 const PUBLIC_PATHS: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET", "HEAD"], /^\/ok$/],
@@ -19,7 +19,7 @@ const PUBLIC_PATHS: readonly (readonly [methods: readonly string[], path: RegExp
   [["PUT"], /^(\/api-host)?\/v2\/uploads\/[^/]+$/],
 ];
 
-/** Whether a request loads a file of UI components. Pages of any origin load these files, without headers. */
+/** Whether a request loads a file of UI components. Pages of any origin can load these files, and browsers send no API key for them. */
 export const isUiFile = (method: string, path: string): boolean =>
   (method === "GET" || method === "HEAD") && /^\/ui\/[^/]+\/[^/]+$/.test(path);
 
@@ -39,7 +39,7 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/runs/*/stream", "agents"],
   ["/runs/wait", "agents"],
   ["/runs/stream", "agents"],
-  // Belongs to the agent server or to traces, depending on the body, so the handler checks the scope.
+  // `/runs/batch` and `/runs` belong to the agent server or to traces, depending on the body, so the handler checks the scope.
   ["/runs/batch", null],
   ["/runs/cancel", "agents"],
   ["/runs/crons", "agents"],
@@ -102,7 +102,7 @@ const HOST_PREFIX = "/api-host";
 export const isPublic = (method: string, path: string): boolean =>
   isUiFile(method, path) || PUBLIC_PATHS.some(([methods, pattern]) => methods.includes(method) && pattern.test(path));
 
-/** The required scope of a request; null for any authenticated caller, undefined when no row matches the path. */
+/** Returns the required scope of a request; null for any authenticated caller, undefined when no row matches the path. */
 export function scopeOf(path: string, method: string): Scope | null | undefined {
   if (path === "" || path === "/") return null;
   const segments = path.split("/");

@@ -20,7 +20,7 @@ import { describeFailure, safeErrorCode } from "./provider-errors.ts";
 import { revokeGrant } from "./revocation.ts";
 
 export interface CallbackParameters {
-  /** From the path. Each provider has its own callback, so that a response of another provider is rejected (mix-up attack). */
+  /** From the path. Each provider has its own callback URL, which prevents mix-up attacks: responses of other providers are rejected. */
   provider_id: string;
   state?: string | undefined;
   code?: string | undefined;
@@ -83,7 +83,7 @@ async function completeFlow(context: VaultContext, flow: FlowRow, callback: Call
   return storeGrant(context, provider, flow, grant);
 }
 
-/** Stores token, connection, event and the end of the flow in one transaction. Stores nothing if the flow was cancelled. */
+/** Stores the token, the connection and the event, and ends the flow, in one transaction. Stores nothing if the flow was cancelled. */
 async function storeGrant(
   context: VaultContext,
   provider: ProviderRow,

@@ -67,7 +67,7 @@ export const callbackUrl = (base_url: string, provider_id: string): string =>
   `${base_url.replace(/\/$/, "")}/v2/auth/callback/${encodeURIComponent(provider_id)}`;
 
 /**
- * The redirect URI of a flow. The URI comes from the configuration. A request affects the URI only through the host name of a
+ * Returns the redirect URI of a flow. The URI comes from the configuration. A request affects the URI only through the host name of a
  * server that listens on loopback.
  *
  * @throws ApiError no_public_url, redirect_uri_not_allowed

@@ -50,7 +50,7 @@ export class Flows implements BackgroundService {
   }
 
   /**
-   * Returns a token of a user at a provider, or the URL at which the user authorizes.
+   * Returns a user's token at a provider, or the URL at which the user can authorize access.
    *
    * @param base_url public URL of this server, if known
    * @throws ApiError oauth_provider_not_found, oauth_token_not_found; provider_unavailable when the token has expired and the refresh
@@ -69,7 +69,7 @@ export class Flows implements BackgroundService {
   }
 
   /**
-   * Returns a token for the graph of a run, or the URL at which the run's user authorizes. The request is made as the run's user. The
+   * Returns a token for the graph of a run, or the URL at which the run's user can authorize access. The request is made as that user. The
    * scopes of the user's API key do not apply, because the request comes from the operator's graph.
    *
    * @throws ApiError as {@link authenticate}
@@ -122,7 +122,7 @@ export class Flows implements BackgroundService {
     return this.#retention.stop();
   }
 
-  /** Finds a token, in this order: the requested token, a token that is connected to the agent, the user's default token. */
+  /** Finds the requested token; if none is requested, a token that is connected to the agent, else the user's default token. */
   async #findUsableToken(request: TokenRequest): Promise<CompletedAnswer | MissingToken> {
     const { read } = this.#context.database;
     const { user_id, body } = request;

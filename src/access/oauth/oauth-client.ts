@@ -158,7 +158,7 @@ function toGrant(
   };
 }
 
-/** A token response in the format of RFC 6749, without the `id_token`, and the fields that are stored with it. */
+/** A token response in the format of RFC 6749, without the `id_token`, and the values that are stored with the token. */
 interface TokenResponse {
   response: Response;
   metadata: JsonObject;

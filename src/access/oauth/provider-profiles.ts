@@ -71,7 +71,7 @@ export function profileOf({
 const UNLISTED_SCOPES = new Set(["openid", "profile", "email", "offline_access"]);
 
 /**
- * The scopes of the response and the requested OpenID Connect scopes; the requested scopes if the response lists none (RFC 6749,
+ * Returns the scopes in the response plus the requested OpenID Connect scopes; all requested scopes if the response has none (RFC 6749,
  * section 5.1).
  *
  * @param text `scope` of the response

@@ -67,7 +67,7 @@ export class Providers {
   }
 
   /**
-   * Updates a provider. A change of the client or of an address cancels open flows, because they were started with the old values. A
+   * Updates a provider. A change of the client, issuer, authorization URL or token URL cancels open flows, which use the old values. A
    * change of the token endpoint's origin also drops the client secret and all grants, because they must not be sent to another origin.
    *
    * @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_not_found

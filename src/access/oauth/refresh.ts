@@ -25,11 +25,11 @@ export type TokenState =
 /** The refresh lease lasts this much longer than the provider timeout, so that its holder can store the result. */
 const STORE_ALLOWANCE_MS = 5_000;
 
-/** The caller's own attempt, and one attempt after each of two crashes of lease holders. */
+/** Maximum attempts of a caller: the first one, and one after each of two expired leases of other callers. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Returns a token that is valid, and refreshes it first when it expires soon. Of all concurrent callers in all processes, one
+ * Returns a valid token. A token that expires soon is refreshed first. Of all concurrent callers in all processes, one
  * refreshes and the others wait: a provider with rotating refresh tokens treats a second use of a refresh token as theft.
  */
 export async function ensureFreshToken(context: VaultContext, requested: TokenRow): Promise<TokenState> {
@@ -130,7 +130,10 @@ async function storeGrant(
   if (stored) return fresh(context, stored);
   const current = await findToken(database.read, leased.tenant_id, leased.token_id);
   if (current)
-    return unlessExpired(context, current, { status: "unavailable", reason: "the token was renewed concurrently" });
+    return unlessExpired(context, current, {
+      status: "unavailable",
+      reason: "the token was changed, or another refresh of it was started, during the refresh",
+    });
   // The user deleted the token during the refresh, so the new token is not stored.
   void revokeGrant(context, provider, secret);
   return { status: "deleted" };

@@ -9,10 +9,10 @@ import { openClientSecret } from "./provider-secret.ts";
 
 type RevocationContext = Pick<VaultContext, "log"> & ProviderContext;
 
-/** Limit for one provider: deleting a provider can revoke all of its tokens. */
+/** Limits the load on a provider when it is deleted, because this revokes all of its tokens. */
 const MAX_CONCURRENT_REQUESTS = 5;
 
-/** Starts the revocation and returns immediately. The local tokens are deleted regardless of the result. Failures are logged without the tokens. */
+/** Starts the revocation without waiting for it. Local tokens are deleted regardless of the result. Failures are logged without tokens. */
 export function revokeInBackground(
   context: RevocationContext,
   provider: ProviderRow | undefined,

@@ -50,7 +50,7 @@ export function listApiKeys(
   );
 }
 
-/** The API has no pagination for keys. */
+/** Maximum number of keys in a list. The API has no pagination for keys. */
 export const MAX_API_KEYS = 10_000;
 
 /** Revokes a key. The time of an earlier revocation is kept. Returns 0 if the key does not exist. */

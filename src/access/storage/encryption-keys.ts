@@ -91,5 +91,5 @@ export function countSealed(tx: Tx, { table, column }: SealedColumn): Promise<{ 
   );
 }
 
-/** The key id in `v1.<key id>.<rest>`. */
+/** SQL expression for the key ID in a sealed text, which has the format `v1.<key id>.<rest>`. */
 const keyIdOf = (column: string) => sql<string>`substr(${sql.ref(column)}, 4, 8)`;

@@ -10,7 +10,7 @@ export async function insertFlow(tx: Tx, flow: NewFlow, ttl_ms: number): Promise
   await tx.run(tx.k.insertInto("oauth_flows").values(row));
 }
 
-/** Finds a flow in any workspace, because a browser that returns from a provider sends only the flow's id and secret. */
+/** Finds a flow in any workspace, because a browser that returns from a provider sends only the state, which contains the flow ID. */
 export const findFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined> =>
   tx.first(tx.k.selectFrom("oauth_flows").selectAll().where("auth_id", "=", auth_id));
 

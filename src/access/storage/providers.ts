@@ -2,7 +2,7 @@ import type { Insertable } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { ProviderRow } from "./schema.ts";
 
-/** Missing columns are null. */
+/** A new provider. Columns that are not set are null. */
 export type NewProvider = Omit<Insertable<ProviderRow>, "created_at" | "updated_at">;
 
 /** Returns undefined if the workspace already has a provider with this `provider_id`. */

@@ -38,7 +38,7 @@ export const findToken = (tx: Tx, tenant_id: string, token_id: string): Promise<
 export const lockToken = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
   tx.first(tx.dialect.forUpdate(tokenById(tx, tenant_id, token_id)));
 
-/** The user's default first, then newest first. */
+/** Lists tokens: the user's default token first, then newest first. */
 export const listTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
   tx.all(
     tokensOf(tx, which)
@@ -136,7 +136,7 @@ export async function deleteTokens(tx: Tx, token_ids: readonly string[]): Promis
   }
 }
 
-/** Deletes an agent-owned token without connections. Otherwise returns undefined. */
+/** Deletes and returns the token if it is agent-owned and has no connections. Otherwise returns undefined. */
 export const deleteAgentTokenIfUnused = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
   tx.first(
     tx.k

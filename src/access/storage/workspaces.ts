@@ -33,7 +33,7 @@ export function listWorkspaces(tx: Tx, tenant_id: string | undefined): Promise<W
   );
 }
 
-/** The API has no pagination for workspaces. */
+/** Maximum number of workspaces in a list. The API has no pagination for workspaces. */
 export const MAX_WORKSPACES = 10_000;
 
 /** Adds a member. An existing member gets the new role; without a role the member stays unchanged. */

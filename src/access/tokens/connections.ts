@@ -44,7 +44,7 @@ export class Connections {
     return created;
   }
 
-  /** If the token belongs to the agent and this was its last connection, the token is deleted, too. @throws ApiError connection_not_found, missing_scope */
+  /** Also deletes an agent-owned token that has lost its last connection. @throws ApiError connection_not_found, missing_scope */
   async remove(caller: Caller, agent_id: string, connection_id: string): Promise<void> {
     const { tenant_id, user_id } = caller;
     const removed = await this.#context.database.write(async (tx) => {

@@ -30,7 +30,7 @@ export const sealToken = (seal: Seal, token: TokenKey, secret: TokenSecret): str
 export const openToken = (seal: Seal, row: TokenKey & Pick<TokenRow, "secret">): TokenSecret =>
   JSON.parse(seal.open(row.secret, aadOf(row))) as TokenSecret;
 
-/** Columns of a new token that a client obtained itself. */
+/** Returns the columns of a new token that a client imports. */
 export function importedColumns(
   { seal, clock }: Pick<VaultContext, "seal" | "clock">,
   tenant_id: string,

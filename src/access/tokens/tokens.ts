@@ -37,7 +37,7 @@ export class Tokens {
     return rows.map(tokenSummaryOf);
   }
 
-  /** Whether the caller has a token, by provider ID; false for a provider that does not exist. */
+  /** Returns whether the caller has a token, by provider ID; false for a provider that does not exist. */
   async exist({ tenant_id, user_id }: Caller, provider_ids: readonly string[]): Promise<Record<string, boolean>> {
     const connected = await providersWithTokens(this.#context.database.read, { tenant_id, user_id }, provider_ids);
     return Object.fromEntries(provider_ids.map((provider_id) => [provider_id, connected.has(provider_id)]));

@@ -152,14 +152,14 @@ export class Assistants {
     return toAssistant(row);
   }
 
-  /** The graph's nodes and edges, as JSON text. */
+  /** Returns the nodes and edges of the assistant's graph as JSON text. */
   async drawing(caller: Caller, assistant_id: string, xray: boolean | number): Promise<string> {
     return queryGraph(this.#context, { kind: "drawing", xray, graph: await this.#graphOf(caller, assistant_id) });
   }
 
   /**
-   * The JSON schemas that the assistant's graph declares, else those of its TypeScript types, else the names of its keys. The first read of
-   * types takes seconds; the result is cached until the source changes.
+   * Returns JSON Schemas of the assistant's graph: as declared, else derived from TypeScript types, else with key names only. Deriving
+   * schemas takes seconds; the result is cached until the source changes.
    */
   async schemas(caller: Caller, assistant_id: string): Promise<AssistantSchemas> {
     const graph = await this.#graphOf(caller, assistant_id);
@@ -170,7 +170,7 @@ export class Assistants {
     return { graph_id, ...schemasOf(declared, typed) };
   }
 
-  /** Schemas of the subgraphs, keyed by namespace. A subgraph without declared schemas gets the names of its keys. */
+  /** Returns the schemas of the subgraphs, keyed by namespace. A schema that is not declared contains only the names of the keys. */
   async subgraphs(
     caller: Caller,
     assistant_id: string,
@@ -203,7 +203,7 @@ function schemasOf(declared: GraphSchemas, typed: TypeSchemas | undefined): Sche
   };
 }
 
-/** The name of a graph refers to its default assistant. */
+/** Returns an assistant's ID. The name of a graph refers to its default assistant. */
 export const assistantIdOf = (assistant_id: string): string =>
   isUuid(assistant_id) ? assistant_id.toLowerCase() : defaultAssistantId(assistant_id);
 

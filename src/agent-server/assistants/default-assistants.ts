@@ -30,7 +30,7 @@ export class DefaultAssistants {
   }
 
   /**
-   * Called after the graphs have changed: deletes default assistants of removed graphs. Each workspace synchronizes at its next request.
+   * Called after the graphs have changed. Deletes default assistants of removed graphs. Others are updated at a workspace's next request.
    */
   async renew(): Promise<void> {
     this.#synced = new Map();

@@ -47,7 +47,7 @@ interface CachedUser {
   expires_at: number;
 }
 
-/** Authenticates and authorizes users with the handlers of the project, which run in a graph host. A failure refuses the request. */
+/** Authenticates and authorizes users with the project's handlers, which run in a graph host. If they fail, the request is refused. */
 export class CustomAuth {
   readonly #options: CustomAuthOptions;
   /** Cached users in insertion order. The keys are digests, because the headers contain secrets. */
@@ -132,7 +132,7 @@ export class CustomAuth {
     };
   }
 
-  /** Default assistants belong to no user, so filters do not hide them. */
+  /** Returns the filter for an event. Default assistants belong to no user, so filters do not hide them. */
   #filterFor(event: AuthEvent, filter: MetadataFilter | undefined): MetadataFilter | undefined {
     if (!filter) return undefined;
     if (event.startsWith("store:"))
@@ -180,7 +180,7 @@ export class CustomAuth {
     return new ApiError("auth_failed", {}, error);
   }
 
-  /** Undefined if the request has none of the headers. */
+  /** Returns the cache key of a request; undefined if users are not cached or the request has none of the headers. */
   #cacheKey(headers: Headers): string | undefined {
     const values = this.#options.cache?.cache_keys.map((name) => headers.get(name));
     if (!values?.some((value) => value !== null)) return undefined;
@@ -202,7 +202,7 @@ const callerOf = (user: AuthUser): Caller => ({
   user,
 });
 
-/** Several events of a request may concern the same resource. */
+/** Combines two filters, because several events of a request can concern the same resource. */
 function bothOf(a: MetadataFilter | undefined, b: MetadataFilter | undefined): MetadataFilter | undefined {
   if (!a || !b || isDeepStrictEqual(a, b)) return a ?? b;
   return { all: [a, b] };

@@ -1,7 +1,7 @@
 import type { AuthResource, Caller, Grant } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
 
-/** The grant for a resource; undefined for callers that no handler restricts. */
+/** Returns the caller's grant for a resource; undefined for callers that were not authenticated by a handler. */
 function grantOf({ user, grants }: Caller, resource: AuthResource): Grant | undefined {
   if (!user) return undefined;
   const grant = grants?.[resource];
@@ -10,11 +10,11 @@ function grantOf({ user, grants }: Caller, resource: AuthResource): Grant | unde
 }
 
 /**
- * The condition on the records that a caller can access; undefined for all records of the workspace.
+ * Returns the filter for the records that a caller can access; undefined if the caller can access all records of the workspace.
  *
  * @throws ApiError auth_failed if the request was not authorized for the resource
  */
 export const filterOf = (caller: Caller, resource: AuthResource) => grantOf(caller, resource)?.filter;
 
-/** The metadata that a handler adds to a record that has no metadata in the request. */
+/** Returns the metadata that a handler adds to records that are created without metadata in the request. */
 export const grantedMetadata = (caller: Caller, resource: AuthResource) => grantOf(caller, resource)?.metadata ?? {};

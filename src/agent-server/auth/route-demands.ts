@@ -16,14 +16,14 @@ interface Parts extends RequestParts {
   body: JsonObject;
 }
 
-/** An event that a request causes. */
+/** An event that a handler must authorize before the request is processed. */
 export interface Demand {
   event: AuthEvent;
   /** What the handler can read and change. */
   value: JsonObject;
-  /** Applies the changes of the handler to the request. Without it they have no effect. */
+  /** Applies the handler's changes to the request. If it is missing, the changes have no effect. */
   apply?: (parts: Parts, value: JsonObject) => Partial<Parts>;
-  /** The handler's filter is ignored, and its metadata is added to the new record. */
+  /** Whether the handler's filter is ignored and its metadata is added to the new record. */
   is_template?: boolean;
 }
 
@@ -35,12 +35,12 @@ const withMetadata = ({ body }: Parts, { metadata }: JsonObject) => ({
   body: { ...body, ...(metadata != null && { metadata: searchable.parse(metadata) }) },
 });
 
-/** A rule for requests whose handler can change the metadata. */
+/** Returns a rule for requests whose metadata the handler can change. */
 const editing =
   (event: AuthEvent): Rule =>
   ({ params, body }) => [{ event, value: { ...params, ...body }, apply: withMetadata }];
 
-/** A rule for requests whose handler can only permit or refuse. */
+/** Returns a rule for requests that the handler can only permit or refuse. */
 const checking =
   (event: AuthEvent): Rule =>
   ({ params, query, body }) => [{ event, value: { ...params, ...query, ...body } }];
@@ -49,7 +49,7 @@ const none: Rule = () => [];
 
 const readAssistant = ({ assistant_id }: JsonObject): Demand => ({ event: "assistants:read", value: { assistant_id } });
 
-/** A new run. `kwargs` are the fields for the graph. */
+/** Returns the event of a new run. `kwargs` contains the remaining fields of the request, such as the input and the config. */
 export function runDemand(body: JsonObject, thread_id?: unknown): Demand {
   const { assistant_id, metadata, multitask_strategy, if_not_exists, after_seconds, ...kwargs } = body;
   const run = { thread_id, assistant_id, metadata, multitask_strategy, if_not_exists, after_seconds, kwargs };
@@ -84,10 +84,10 @@ const deleteAssistant: Rule = ({ params, query }) => [
   ...(query.delete_threads ? [{ event: "threads:delete" as const, value: {} }] : []),
 ];
 
-/** The fields of a store request that a handler can change. */
+/** Returns the fields of a store request that a handler can change, after validation. */
 const itemFields = ({ namespace, key, value }: JsonObject) => itemPut.partial().parse({ namespace, key, value });
 
-/** Without a namespace, a search would return the items of all users. */
+/** Requires a namespace, because a search without a namespace would return the items of all users. */
 function namespaceIn({ namespace }: JsonObject): string[] {
   if (!Array.isArray(namespace)) throw new Error("value.namespace must be a list of labels");
   return namespace;
@@ -95,7 +95,7 @@ function namespaceIn({ namespace }: JsonObject): string[] {
 
 type RulesOf<Groups> = { [G in keyof Groups]: { [R in keyof Groups[G]]: Rule } };
 
-/** The events of every route. A route without a row does not compile. */
+/** The rule of every route. A missing route causes a type error. */
 const RULES: RulesOf<typeof ROUTES> = {
   system: { ok: none, info: none, metrics: none },
   assistants: {
@@ -212,7 +212,7 @@ const RULE_OF = new Map<RouteConfig, Rule>(
 );
 
 /**
- * The events that a request causes.
+ * Returns the events that a request causes.
  *
  * @throws ApiError missing_scope for a route of another product
  */

@@ -7,7 +7,7 @@ import { findThread } from "../storage/threads.ts";
 import { filterOf } from "./grants.ts";
 
 /**
- * Access to a thread includes its runs. A stateless run is also accessible to its user, because its thread is deleted when the run ends.
+ * Returns the run if the caller can access its thread, or has created it as a stateless run, whose thread is deleted when the run ends.
  *
  * @throws ApiError run_not_found
  */
@@ -25,7 +25,7 @@ function isOwnStateless({ user_id }: Caller, { temporary, kwargs }: RunRow): boo
   return is_custom_user === true && config.configurable?.user_id === user_id;
 }
 
-/** The settings of a run as JSON, without the user object of an authentication handler, which may contain tokens. */
+/** Returns the `kwargs` of a run as JSON, without the user object of an authentication handler, which may contain tokens. */
 export function publicKwargs({ kwargs }: RunRow): string {
   if (!kwargs.includes('"is_custom_user":true')) return kwargs;
   const parsed = JSON.parse(kwargs) as RunKwargs;

@@ -160,7 +160,7 @@ export const assistantRoutes = routeGroup("Assistants", {
     request: {
       params,
       query: z.object({
-        // The number precedes the boolean: `1` is a depth, not true.
+        // The number precedes the boolean, so that `1` is parsed as a depth, not as true.
         xray: z
           .union([queryInt(0, 100), queryBoolean], "must be true, false, or a number of levels")
           .default(false)

@@ -43,7 +43,7 @@ export type Cron = z.infer<typeof Cron>;
 
 const PartialCron = Cron.partial().openapi("PartialCron");
 
-/** The fields of a cron's runs. */
+/** Request fields for the runs that a cron creates. */
 export const cronPayload = runCreate.pick({
   assistant_id: true,
   input: true,
@@ -167,7 +167,7 @@ export const cronRoutes = routeGroup("Crons", {
   createThreadCron: {
     method: "post",
     path: "/threads/{thread_id}/runs/crons",
-    summary: "Create a cron that runs on an existing thread",
+    summary: "Create a cron whose runs use an existing thread",
     request: { params: threadParams, body: jsonBody(threadCronCreate) },
     responses: { 200: jsonResponse(Cron, "The cron."), ...errorResponses(404, 422) },
   },

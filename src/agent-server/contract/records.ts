@@ -25,7 +25,7 @@ export type CancelAction = z.infer<typeof CancelAction>;
 export const ThreadStreamMode = z.enum(["run_modes", "lifecycle", "state_update"]).openapi("ThreadStreamMode");
 export type ThreadStreamMode = z.infer<typeof ThreadStreamMode>;
 
-/** Events of `messages-tuple` are named `messages`, those of `messages` begin with `messages/`. */
+/** Event names: the mode `messages-tuple` uses the name `messages`, the mode `messages` uses names that begin with `messages/`. */
 export const StreamMode = z
   .enum([
     "values",
@@ -42,7 +42,7 @@ export const StreamMode = z
   .openapi("StreamMode");
 export type StreamMode = z.infer<typeof StreamMode>;
 
-/** Time at which checkpoints are stored: before the next step, during it, or when the graph stops. */
+/** When checkpoints are stored: before the next step (`sync`), during it (`async`), or when the graph stops (`exit`). */
 export const Durability = z.enum(["sync", "async", "exit"]).openapi("Durability");
 export type Durability = z.infer<typeof Durability>;
 
@@ -75,11 +75,11 @@ export type Assistant = z.infer<typeof Assistant>;
 export const PartialAssistant = Assistant.partial().openapi("PartialAssistant");
 export type PartialAssistant = z.infer<typeof PartialAssistant>;
 
-/** `created_at` is the time of the version. */
+/** `created_at` is the time at which the version was created. */
 export const AssistantVersion = assistantBase.openapi("AssistantVersion");
 export type AssistantVersion = z.infer<typeof AssistantVersion>;
 
-/** The run is paused until a run with `command.resume` provides a value. */
+/** A graph's request for a value. The thread is paused until a new run provides the value in `command.resume`. */
 export const Interrupt = z
   .looseObject({
     id: z.string(),
@@ -151,10 +151,10 @@ export const Checkpoint = z
   .openapi("Checkpoint");
 export type Checkpoint = z.infer<typeof Checkpoint>;
 
-// A ThreadState, declared as any object because Hono's response types do not support recursive types.
+// A ThreadState. Typed as an arbitrary object, because Hono's response types do not support recursive types.
 const nestedState = z.lazy((): z.ZodType<Record<string, unknown> | null> => nullable(ThreadState));
 
-/** A node of a step that runs next or has run. A subgraph has `checkpoint` or, on request, `state`. */
+/** An execution of a node that is next or has ended. For a subgraph, `checkpoint` is set or, on request, `state`. */
 export const ThreadTask = z
   .object({
     id: z.string(),

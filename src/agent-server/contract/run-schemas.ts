@@ -14,7 +14,7 @@ import { Config, Durability, MultitaskStrategy, StreamMode } from "./records.ts"
 const send = z.object({ node: z.string().min(1), input: withDefault(z.unknown(), null) }).openapi("Send");
 const target = z.union([z.string().min(1), send]);
 
-/** Resumes or redirects a graph; sent instead of an input. A `resume` of null is valid: test for the key with `"resume" in command`. */
+/** Resumes or redirects a graph. Sent instead of an input. A `resume` of null is valid: test for the key with `"resume" in command`. */
 export const command = z
   .object({
     resume: z.unknown().optional().openapi({

@@ -26,7 +26,7 @@ const cancelByIds = z.object({ thread_id: uuid, run_ids: z.array(uuid).min(1).ma
 const cancelByStatus = z.object({ status: z.enum(["pending", "running", "all"]) });
 const cancelKeys = ["thread_id", "run_ids", "status"] as const;
 
-/** The runs to cancel: the named runs of one thread, or all runs with a status. */
+/** The runs to cancel: given runs of one thread, or all runs with a status. */
 export const runCancelMany = z
   .record(z.string(), z.unknown())
   .superRefine((body, context) => {

@@ -15,7 +15,7 @@ import {
 } from "../../platform/contract/fields.ts";
 import { routeGroup } from "../../platform/contract/operation.ts";
 
-/** A JSON object under a key in a namespace, which graphs and clients of a workspace share. */
+/** A JSON object with a namespace and a key. All graphs and clients of a workspace share these objects. */
 export const Item = z
   .object({
     namespace: z.array(z.string()),
@@ -32,7 +32,7 @@ const SearchItem = Item.extend({
 }).openapi("SearchItem");
 export type SearchItem = z.infer<typeof SearchItem>;
 
-/** An entry of a Postgres index has up to 2,704 bytes, including the id of the workspace. */
+/** An entry of a Postgres index can have at most 2,704 bytes, including the workspace ID. */
 const MAX_BYTES = { namespace: 1_200, key: 1_200 };
 const MAX_LABELS = 100;
 
@@ -60,7 +60,7 @@ const key = z
 /** 100 years. */
 const MAX_TTL_MINUTES = 52_560_000;
 
-/** A path of fields with indexes; `$` is the whole value. */
+/** Path to texts in a value: field names and array indexes, such as `chapters[*].text`; `$` is the whole value. */
 export const TEXT_PATH = /^(\$|[^.[\]{}$]+(\[(\*|-?\d{1,9})\])*(\.[^.[\]{}]+(\[(\*|-?\d{1,9})\])*)*)$/;
 export const INVALID_PATH = "must be $ or a path such as title, chapters[*].text or authors[0].name";
 
@@ -108,11 +108,11 @@ const expected = z.union([scalar, comparison]);
 
 const MAX_FILTER_FIELDS = 20;
 
-/** The conditions of a search. Quotes and backslashes have a meaning in SQLite's paths. */
+/** The conditions of a search. Field names exclude double quotes and backslashes, which are special characters in SQLite JSON paths. */
 const filter = jsonObject
   .superRefine((fields, context) => {
     const refuse = (message: string, ...path: string[]) => context.addIssue({ code: "custom", message, path });
-    const entries = Object.entries(fields ?? {}); // null is already reported
+    const entries = Object.entries(fields ?? {}); // null was already reported as an issue
     if (entries.length > MAX_FILTER_FIELDS) return refuse(`must have at most ${MAX_FILTER_FIELDS} fields`);
     for (const [field, value] of entries) {
       if (!/^[^"\\\p{Cc}]{1,200}$/u.test(field))

@@ -20,7 +20,7 @@ export const ServerInfo = z
 export type ServerInfo = z.infer<typeof ServerInfo>;
 
 export const systemRoutes = routeGroup("System", {
-  /** Liveness probe without authentication. 500: `check_db` is set and the database does not respond. */
+  /** Liveness probe without authentication. 500: `check_db` is set and the database is unavailable. */
   ok: {
     method: "get",
     path: "/ok",

@@ -43,7 +43,7 @@ export const stateUpdate = z
   .openapi("StateUpdate");
 export type StateUpdate = z.output<typeof stateUpdate>;
 
-/** The exclusive end of a page: a checkpoint's id, the checkpoint, or a config with the id; parsed to the id. */
+/** Selects states older than a checkpoint: its ID, the checkpoint, or a config with the ID. Transformed to the ID. */
 const before = z
   .union(
     [
@@ -108,7 +108,7 @@ export const threadStateRoutes = routeGroup("Threads", {
     responses: { 200: stateResponse, ...errorResponses(404, 422) },
   },
 
-  /** 400: the thread has no graph. 409: the thread has an active run. */
+  /** 400: the thread has no graph. 409: the thread has an active run, or its state changed during the update. */
   updateThreadState: {
     method: "post",
     path: "/threads/{thread_id}/state",
@@ -136,7 +136,7 @@ export const threadStateRoutes = routeGroup("Threads", {
     responses: { 200: jsonResponse(z.array(ThreadState), "Newest first."), ...errorResponses(404, 422) },
   },
 
-  /** Empty for a thread without a graph. */
+  /** Returns an empty list for a thread without a graph. */
   postThreadHistory: {
     method: "post",
     path: "/threads/{thread_id}/history",

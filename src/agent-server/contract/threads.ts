@@ -50,7 +50,7 @@ export type ThreadPrune = z.output<typeof threadPrune>;
 
 const storedSize = z.object({ count: z.int(), bytes: z.int() });
 
-/** What the checkpoints of a thread occupy in the database, in bytes without indexes. */
+/** Size of a thread's checkpoints in the database, in bytes, excluding indexes. */
 export const threadStorage = z
   .object({
     thread_id: uuid,
@@ -64,7 +64,7 @@ export const threadStorage = z
   .openapi("ThreadStorage");
 export type ThreadStorage = z.infer<typeof threadStorage>;
 
-// State updates: one checkpoint per superstep.
+// State updates that create one checkpoint.
 const superstep = z.object({
   updates: z.array(
     z.object({
@@ -78,7 +78,7 @@ const superstep = z.object({
   ),
 });
 
-/** `supersteps` require `metadata.graph_id`. */
+/** `supersteps` requires `metadata.graph_id`. */
 export const threadCreate = z
   .object({
     thread_id: optional(uuid),
@@ -111,7 +111,7 @@ const extractPath = z.string().regex(/^(values|metadata|config|interrupts)($|[.[
   error: "must start with `values`, `metadata`, `config` or `interrupts`",
 });
 
-/** `extract` returns parts of each thread by alias in `extracted`. */
+/** `extract` maps aliases to paths. Each thread in the response contains the values at these paths, by alias, in `extracted`. */
 export const threadSearch = z
   .object({
     ...threadFilter.shape,

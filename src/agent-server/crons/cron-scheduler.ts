@@ -15,13 +15,13 @@ import { lockThread } from "../storage/threads.ts";
 import { payloadOf } from "./crons.ts";
 import { nextTick } from "./schedule.ts";
 
-/** Maximum time between two sweeps. The process that changes a cron sweeps at its tick, so this matters only if that process dies. */
+/** Maximum time between two sweeps. It matters only if a process that has changed a cron dies before the cron's next tick. */
 const MAX_WAIT_MS = 5_000;
 
 /** A tick is missed if it is handled later than this: no process was running, or the database was unavailable. */
 const MAX_DELAY_MS = 60_000;
 
-/** Crons of one sweep, and how many are handled at the same time. */
+/** Maximum number of crons per sweep, and of crons that are handled concurrently. */
 const BATCH = { size: 500, concurrent: 20 };
 
 export interface CronSchedulerOptions {
@@ -29,7 +29,7 @@ export interface CronSchedulerOptions {
   runs: Runs;
   /** What to do about the missed ticks of a cron: create no run, or one run for all of them. */
   missed: "skip" | "last";
-  /** Rollout of a deployment's instance. Only instances of the active rollout create runs. */
+  /** Rollout of this instance; undefined outside a deployment. Only instances of the active rollout create runs. */
   rollout: number | undefined;
   log: Log;
 }
@@ -104,7 +104,7 @@ export class CronScheduler implements BackgroundService {
         try {
           tick = nextTick(cron, now);
         } catch (reason) {
-          // For example, the time zone is unknown to this version of Node.js. Unless the cron is disabled, the error ends every sweep.
+          // For example, the time zone is unknown to this version of Node.js. If the cron stayed enabled, the error would end every sweep.
           log.error({ ...fields, error: reason }, "cron disabled: its schedule or time zone is invalid");
           await disableDueCron(tx, dueOf(cron));
           return;
@@ -114,7 +114,7 @@ export class CronScheduler implements BackgroundService {
     }
   }
 
-  /** Undefined if another process has handled the tick, or if it was missed and missed ticks are skipped. */
+  /** Creates the run. Returns undefined if another process has handled the tick, or if a missed tick is skipped. */
   async #fire(cron: DueCron): Promise<RunRow | undefined> {
     const { context, runs, missed } = this.#options;
     const { database, engine } = context;
@@ -123,7 +123,7 @@ export class CronScheduler implements BackgroundService {
     const body = { ...payloadOf(cron), metadata, strict_resume: false };
     const fired = await database.write(
       async (tx) => {
-        // All transactions lock the thread first.
+        // Locked first, as in every transaction on a thread's runs, to prevent deadlocks.
         if (cron.thread_id !== null) await lockThread(tx, cron.tenant_id, cron.thread_id);
         const now = await readNow(tx);
         if ((await advanceCron(tx, dueOf(cron), nextTick(cron, now))) === 0) return undefined;

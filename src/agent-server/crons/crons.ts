@@ -33,7 +33,7 @@ import { lockThread } from "../storage/threads.ts";
 import { requireThread } from "../threads/thread-states.ts";
 import { checkSchedule, nextTick } from "./schedule.ts";
 
-/** Wakes the scheduler. */
+/** Notifies the scheduler that a cron has changed. */
 const CHANGED: Hint = { kind: "crons" };
 
 /** Scheduled runs. {@link CronScheduler} creates the runs. */
@@ -79,7 +79,7 @@ export class Crons {
     return toCron(await requireCron(this.#context.database.read, caller, cron_id));
   }
 
-  /** The next tick follows from the changed fields: enabling a cron or changing its schedule does not make up for earlier ticks. */
+  /** Computes the next tick after the current time: enabling a cron or changing its schedule creates no runs for earlier ticks. */
   async patch(caller: Caller, cron_id: string, body: CronPatch): Promise<Cron> {
     const { schedule, timezone, end_time, enabled, metadata, on_run_completed, ...fields } = body;
     this.#context.webhooks.accept(fields.webhook);
@@ -138,7 +138,7 @@ async function scheduled<C extends Omit<NewCron, "next_at">>(tx: Tx, cron: C): P
   return { ...cron, next_at: cron.enabled ? nextTick(cron, now) : null };
 }
 
-/** Replaces a graph name by the ID of its default assistant. */
+/** Returns the filter of a search. A graph name is replaced with the ID of its default assistant. */
 const filterIn = ({ assistant_id, thread_id, enabled, metadata }: CronFilter, caller: Caller) => ({
   assistant_id: assistant_id === undefined ? undefined : assistantIdOf(assistant_id),
   thread_id,
@@ -153,7 +153,7 @@ async function requireCron(tx: Tx, caller: Caller, cron_id: string, find = findC
   return cron;
 }
 
-/** The stored fields of a cron's runs, with the defaults of fields that are newer than the cron. */
+/** Returns the request fields for a cron's runs. Fields that were introduced after the cron was created have their default values. */
 export const payloadOf = ({ payload }: Pick<CronRow, "payload">) => cronPayload.parse(JSON.parse(payload));
 
 const timeOrNull = (ms: number | null) => (ms === null ? null : isoOfMilliseconds(ms));

@@ -10,7 +10,7 @@ export interface Schedule {
 }
 
 /**
- * The first tick after `after_ms`, or null if there is none. When clocks are set forward, a tick at a single fixed time occurs at the end
+ * Returns the first tick after `after_ms`, or null if none. When clocks are set forward, a tick at a single fixed time occurs at the end
  * of the skipped hour; other ticks in that hour are omitted. When they are set back, a daily tick in the repeated hour occurs once.
  */
 export function nextTick({ schedule, timezone, end_at }: Schedule, after_ms: number): number | null {

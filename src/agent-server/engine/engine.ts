@@ -39,7 +39,7 @@ export interface EngineSettings extends TracingSettings {
   /** Whether other processes use the same SQLite file. SQLite has no notifications between processes. */
   share_data: boolean;
   store: StoreSettings;
-  /** Rollout of a deployment's instance. Only instances of the active rollout execute runs. */
+  /** Rollout of this instance; undefined outside a deployment. Only instances of the active rollout execute runs. */
   rollout: number | undefined;
 }
 
@@ -182,7 +182,7 @@ export class Engine {
   }
 }
 
-/** Deletes expired events, the records of stateless runs with them, old runs of threads, and old webhooks. */
+/** Deletes expired events, expired stateless runs, old runs on threads, and old webhook deliveries. */
 function retention(
   database: Database,
   { event_retention_ms: retention_ms, run_retention_ms }: EngineSettings,

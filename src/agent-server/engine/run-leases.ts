@@ -68,7 +68,7 @@ export class Heartbeat {
     }
   }
 
-  /** A long write of a run locks its row. Its lease is renewed after the write, without a delay for other runs. */
+  /** Returns the runs whose rows a long write locks. Their leases are renewed after the write, without delaying other runs. */
   async #renewLocked(run_ids: readonly string[], renewed: readonly HeldRun[]): Promise<HeldRun[]> {
     const { database, lease_ms, log } = this.#options;
     const { worker_id } = database;
@@ -93,7 +93,7 @@ interface RescueOptions extends HeartbeatOptions, SettleContext {
 }
 
 const INTERVAL_MS = 500;
-/** Lost runs per transaction. */
+/** Maximum number of lost runs per transaction. */
 const BATCH = 100;
 
 /** Returns a run to the queue if its worker is lost. Ends it instead if a cancel is pending or no attempts remain. */
@@ -115,7 +115,7 @@ export class Rescue {
   /** @returns whether there may be more lost runs */
   async rescueLost(): Promise<boolean> {
     const { database, lease_ms, heartbeat_ms, rollout } = this.#options;
-    // A process that lost its connection may still renew its leases: it counts as dead only after a missed heartbeat.
+    // A process that lost its connection can reconnect and renew its leases, so it counts as dead only after a missed heartbeat.
     const lost = { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH, rollout };
     const found = await findLostRuns(database.read, lost);
     if (found.length === 0) return false;
@@ -137,7 +137,7 @@ export class Rescue {
       if (returned.length > 0) await returnLostRuns(tx, returned);
       return locked;
     });
-    // A lost worker is a fault, although its runs continue.
+    // Logged as a warning, because a lost worker is a fault even if its runs continue.
     for (const run of runs) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
     if (runs.length > 0) database.hints.emit({ kind: "runs" });
     for (const run of runs.filter((one) => !this.#mayContinue(one)))

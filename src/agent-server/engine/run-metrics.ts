@@ -43,7 +43,7 @@ export class RunMetrics {
       help: "Graph hosts that exited or stopped responding.",
       registers,
     });
-    // During an outage of the database the other metrics are still readable.
+    // While the database is unavailable, these gauges are omitted, so that the other metrics stay readable.
     new Gauge({
       name: "threadmill_runs",
       help: "Active runs in the database, by status.",

@@ -15,7 +15,7 @@ import { Heartbeat, type HeartbeatOptions } from "./run-leases.ts";
 import { runFields } from "./run-log.ts";
 
 export interface WorkerOptions extends Omit<ExecutorOptions, "onDone">, HeartbeatOptions {
-  /** Interval between claims without a hint. */
+  /** Interval at which the queue is polled, in case a hint is lost. */
   idle_poll_ms: number;
   /** Set in instances of a deployment: they execute runs only while their rollout is active. */
   rollout: number | undefined;
@@ -71,7 +71,7 @@ export class Worker implements BackgroundService, PoolListener {
     await this.#idleWithin(grace_ms);
     for (const executor of this.#running.values()) executor.drain();
     await this.#idleWithin(Math.max(grace_ms, 1_000));
-    // While the database is unavailable, runs cannot be handed back: their leases expire.
+    // While the database is unavailable, runs cannot be handed back; their leases expire instead.
     const handedBack = Promise.all([...this.#running.values()].map((executor) => executor.handBack()));
     await Promise.race([handedBack, sleep(HAND_BACK_TIMEOUT_MS, undefined, { ref: false })]);
   }
@@ -86,7 +86,7 @@ export class Worker implements BackgroundService, PoolListener {
   /**
    * Requests a claim, after any event that may have made a run claimable.
    *
-   * @param isCertain a claimable run exists, perhaps not yet committed: the claim starts at once and joins that commit. Otherwise the
+   * @param isCertain whether a claimable run exists, perhaps uncommitted: the claim starts at once and joins its commit. Otherwise the
    *   claim reads the queue first, because most requests find no run.
    */
   wake(isCertain = false): void {
@@ -97,7 +97,7 @@ export class Worker implements BackgroundService, PoolListener {
     else if (this.#state === "idle") this.#schedule();
   }
 
-  /** The end of a run calls {@link wake} three times in one turn of the event loop: one claim serves them all. */
+  /** Claims in the next turn, because the end of a run calls {@link wake} three times in one turn: one claim serves them all. */
   #schedule(): void {
     this.#state = "scheduled";
     setImmediate(() => {
@@ -166,7 +166,7 @@ export class Worker implements BackgroundService, PoolListener {
     return [...first, ...(await claimRuns(tx, { ...claim, limit: limit - first.length }))];
   }
 
-  /** Covers lost hints and delayed runs that are due before the next poll. */
+  /** Finds runs whose hints were lost, and schedules a claim if a delayed run is due before the next poll. */
   async #poll(): Promise<void> {
     this.wake();
     const next = await msUntilNextRun(this.#options.database.read);
@@ -174,7 +174,7 @@ export class Worker implements BackgroundService, PoolListener {
   }
 
   #wakeIn(ms: number): void {
-    // Polls cover delays that exceed the maximum delay of a timer (24 days).
+    // A later poll finds runs whose delay exceeds the maximum delay of a timer (24 days).
     if (ms > MAX_TIMER_MS) return;
     setTimeout(() => this.wake(), ms).unref();
   }

@@ -5,7 +5,7 @@ import type { HostRequest, HostSetup, StartHost } from "./host.ts";
 import type { AppRoutes, FetchRequest } from "./host-http.ts";
 import { GraphQueryError, QueryHost } from "./query-host.ts";
 
-/** What the app may do for a request that it responds to. */
+/** Requests that the app may send while it responds to a request. */
 export interface AppSender {
   /** Sends a request of the app to this server, as the caller of the request. */
   fetch(request: Request): Promise<Response>;
@@ -29,7 +29,7 @@ interface OpenRequest {
   body: ReadableStreamDefaultReader<Uint8Array> | undefined;
 }
 
-/** A host of the app, and its successors after crashes. A reload starts another one. */
+/** A host of the app, and its successors after crashes. A reload starts a new generation. */
 interface Generation {
   host: QueryHost;
   routes: Promise<AppRoutes>;
@@ -49,7 +49,7 @@ export class AppHost {
     this.#current = this.#start();
   }
 
-  /** The routes that the app declares; null if it declares none. Rejects with an ApiError if the app could not be loaded. */
+  /** The routes that the app declares; null if it is not a Hono app. Rejects with an ApiError if the app could not be loaded. */
   get routes(): Promise<AppRoutes> {
     return this.#current.routes;
   }
@@ -75,7 +75,7 @@ export class AppHost {
     await Promise.all([...this.#generations].map(({ host }) => host.stop()));
   }
 
-  /** Ends the host of a former generation after its last request. */
+  /** Stops the host of a previous generation when it has no open requests. */
   async #endIfUnused(generation: Generation): Promise<void> {
     if (generation === this.#current || generation.open.size > 0) return;
     this.#generations.delete(generation);
@@ -83,7 +83,7 @@ export class AppHost {
   }
 
   /**
-   * The response of the app.
+   * Returns the response of the app.
    *
    * @param url the URL of the request, without the prefix under which the service is mounted
    * @throws ApiError app_failed if the app could not be loaded or its thread ends
@@ -127,7 +127,7 @@ export class AppHost {
       const reason = `It could not be loaded: ${(error as Error).message}`;
       throw new ApiError("app_failed", { reason }, error);
     });
-    // Also reported to each request.
+    // Prevents an unhandled rejection: each request reports the error, too.
     routes.catch(() => undefined);
     const generation = { host, routes, open, responses };
     this.#generations.add(generation);
@@ -156,7 +156,9 @@ async function answer(
     case "fetch_cancel":
       return responses.cancel(request.id);
     default:
-      throw new Error("This works only in runs. In the HTTP app, use a client without a URL to call this server.");
+      throw new Error(
+        "This operation works only in runs. In the HTTP app, use a client without a URL to call this server.",
+      );
   }
 }
 

@@ -2,7 +2,7 @@ import type { MetadataFilter } from "../../platform/contract/caller.ts";
 
 /** A query to the authentication module of the project. `user` and `value` are JSON texts. */
 export type AuthQuery =
-  /** The names under which handlers are registered. */
+  /** Returns the names of the registered handlers. */
   | { kind: "auth_handlers" }
   | { kind: "authenticate"; method: string; url: string; headers: [name: string, value: string][] }
   | { kind: "authorize"; event: AuthEvent; user: string; value: string };

@@ -1,7 +1,7 @@
 import { unlessAborted } from "../../platform/lib/signal.ts";
 import type { FetchAnswer, FetchRequest, NewFetch } from "./host-http.ts";
 
-/** The request that a message describes. */
+/** Creates the request that a message describes. */
 export const requestOf = ({ path, method, headers, body }: NewFetch, signal: AbortSignal): Request =>
   new Request(new URL(path, "http://localhost"), {
     method,
@@ -51,7 +51,7 @@ export async function fetchByMessages(
     end();
     controller.close();
   };
-  // Chunks are not prefetched, so a slow reader needs no memory.
+  // Chunks are not prefetched, so they do not accumulate in memory for a slow reader.
   const body = new ReadableStream({ pull: read, cancel }, { highWaterMark: 0 });
   return new Response(has_body ? body : null, { status, headers: headers as [string, string][] });
 }

@@ -1,6 +1,6 @@
 /** The part of the host protocol (host.ts) for HTTP. */
 
-/** HTTP between the service and a host, in both directions. The sender assigns `id`, and reads the response body chunk by chunk. */
+/** HTTP requests between the service and a host, in both directions. The sender assigns `id` and reads the response body chunk by chunk. */
 export type FetchRequest =
   | {
       op: "fetch";
@@ -27,14 +27,14 @@ export interface FetchAnswer {
 export type AppRequest =
   /** The next chunk of the body of that request. */
   | { op: "app_body"; id: number }
-  /** `is_next`: that request itself, which a middleware passes on to the routes of the service. */
+  /** `is_next`: `request` is that request itself, which a middleware passes on to the routes of the service. */
   | { op: "app_fetch"; id: number; is_next: boolean; request: NewFetch };
 
 /** A query to the HTTP app of the project. */
 export type AppQuery =
   | { kind: "app_routes" }
-  /** `origin`: of the URL of a new request. `has_body`: the app requests the body in chunks. */
+  /** `origin`: the origin of a new request's URL. `has_body`: whether the request has a body, which the app reads in chunks. */
   | { kind: "app"; origin?: string; has_body?: boolean; request: FetchRequest };
 
-/** The routes and middleware of a Hono app, in its syntax, with method ALL for every method; null if the app is not a Hono app. */
+/** The routes and middleware of a Hono app; null for another app. Paths are in Hono's syntax. Method `ALL` matches every method. */
 export type AppRoutes = readonly { method: string; path: string; is_middleware: boolean }[] | null;

@@ -2,7 +2,7 @@
 
 /** An operation on the store of the run's workspace. */
 export type StoreOperation =
-  /** `value` is JSON. `index`: paths of the texts for semantic search. */
+  /** `value` is JSON. `index`: paths of the texts to index for semantic search; false for none. */
   | { kind: "put"; namespace: string[]; key: string; value: string; index?: false | string[] }
   | { kind: "get" | "delete"; namespace: string[]; key: string }
   | {

@@ -23,7 +23,7 @@ export interface HostSetup {
   project_dir: string;
   /** The embedding function of the store. Loaded when it is first called. */
   embed?: ModuleExport | undefined;
-  /** The HTTP app of the project. Only its own host has it. */
+  /** The HTTP app of the project. Set only for the host that serves it. */
   app?: ModuleExport | undefined;
   /** The authentication module of the project. Loaded when it is first needed. */
   auth?: ModuleExport | undefined;
@@ -50,7 +50,7 @@ export interface RunKwargs {
   interrupt_before?: "*" | string[] | null;
   interrupt_after?: "*" | string[] | null;
   durability?: "sync" | "async" | "exit" | null;
-  /** The user comes from the project's authentication handler, so the user's permissions are not scopes of an API key. */
+  /** Set if the user comes from the project's authentication handler: the user's permissions are not scopes of an API key. */
   is_custom_user?: true;
   strict_resume?: boolean;
   [other: string]: unknown;
@@ -66,7 +66,7 @@ export interface RunConfig {
 
 /** How a host traces a run. */
 export interface TraceOrder {
-  /** Name of the session of the trace. */
+  /** Name of the tracing project (`session_name` in the API). */
   project_name: string;
   example_id: string | undefined;
   /** Start of the first attempt in milliseconds: all attempts of a run are one trace. */
@@ -78,7 +78,7 @@ export interface TraceOrder {
   tags: string[];
 }
 
-/** A run of LangSmith's clients, with its path in the trace, or the run of an OpenTelemetry span, whose trace is unknown. */
+/** A run of a LangSmith client, with its path in the trace, or the run of an OpenTelemetry span, whose path is unknown. */
 export type TraceParent = { kind: "run"; dotted_order: string } | { kind: "span"; run_id: string };
 
 export interface RunCommand {
@@ -176,10 +176,10 @@ export type HostRequest = CheckpointRequest | TokenRequest | FetchRequest | Stor
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** A write that a run sends without waiting for the result. Later messages of the run follow it. */
+/** A write that a run sends without waiting for the result. Later messages of the run are processed after it. */
 export type CheckpointWrite = Extract<CheckpointRequest, { op: "put" | "put_writes" }>;
 
-/** A query outside of runs. Only hosts have the graph objects. */
+/** A query outside of runs. It needs the graph objects, which exist only in hosts. */
 export type GraphQuery =
   | { kind: "state"; graph: GraphInUse; checkpoint: CheckpointKey; subgraphs: boolean; select?: readonly string[] }
   | {
@@ -230,7 +230,7 @@ export interface StateUpdate {
 
 /** A page of states, newest first. PAGE_CHARS in inside/queries.ts limits its size. */
 export interface HistoryPage {
-  /** JSON texts separated by commas. Bytes pass through the service without a copy. */
+  /** JSON texts separated by commas, as bytes, which the service forwards without copying them. */
   states: Uint8Array<ArrayBuffer>;
   count: number;
   /** The checkpoint before which the next page starts; absent on the last page. */
@@ -266,7 +266,7 @@ export type FromHost =
   | { type: "request"; id: number; run?: RunEpoch; request: HostRequest }
   /** A write without a reply. If it fails, no later write of the run is stored. */
   | { type: "store"; run_id: string; epoch: number; write: CheckpointWrite }
-  /** Runs of the trace of a run, as JSON objects of `POST /runs` separated by commas. Nothing follows the last message of an epoch. */
+  /** Trace runs of an agent run: JSON objects of `POST /runs`, separated by commas. `is_last`: the last trace message of the epoch. */
   | { type: "trace"; run_id: string; epoch: number; runs: Uint8Array<ArrayBuffer>; is_last: boolean }
   /** `fields` is a JSON object. `run` is absent while modules are loaded. */
   | { type: "log"; run?: RunEpoch; level: LogLevel; message: string; fields: string }

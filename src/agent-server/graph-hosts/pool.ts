@@ -5,7 +5,7 @@ import type { FromHost, GraphHost, HostSetup, RunEpoch, RunOrder, StartHost, ToH
 
 export interface PoolOptions {
   startHost: StartHost;
-  /** Called at each start of a host: a reload uses the current graphs. */
+  /** Called each time a host starts, so that the hosts started by a reload load the current graphs. */
   setup: () => HostSetup;
   size: number;
   jobs_per_host: number;
@@ -18,18 +18,18 @@ export interface PoolOptions {
 
 export interface PoolListener {
   onMessage(message: FromHost, host: PooledHost): void;
-  /** Called after a host died. Each of these runs may be the cause. */
+  /** Called after a host died. Any of these runs may have caused it. */
   onHostLost(runs: RunOrder[], reason: string): void;
-  /** These runs have not started in their host, which hangs or has ended. */
+  /** Called with runs that have not started in their host, which hangs or has ended. */
   onEvicted(runs: RunOrder[]): void;
-  /** The pool may have free capacity. */
+  /** Called when the pool may have free capacity. */
   onCapacity(): void;
 }
 
 /** Maximum number of additional hosts while others are unresponsive. Each uses about 60 MB. */
 const MAX_ADDITIONAL = 4;
 
-/** Maximum isolated hosts, each for one run that may have killed a host. */
+/** Maximum number of isolated hosts, each for one run that may have killed a host. */
 const MAX_ISOLATED = 2;
 
 const PING_INTERVAL_MS = 250;
@@ -44,7 +44,7 @@ export class PooledHost {
   readonly runs = new Map<string, RunOrder & { started?: boolean }>();
   /** Resolves with the load failures by graph id. */
   readonly loaded = Promise.withResolvers<Record<string, string>>();
-  /** The host executes only one run, because that run was active in a host that died. */
+  /** Whether the host executes only one run, which was active in a host that died. */
   readonly isolated: boolean;
   host!: GraphHost;
   /** When the unanswered ping was sent; undefined if there is none. */

@@ -28,9 +28,9 @@ export interface QueryHostOptions {
   log: Log;
 }
 
-/** A graph failed to run a query. */
+/** A query failed in its graph host, timed out, or lost its host. */
 export class GraphQueryError extends Error {
-  /** Class name of the error that the graph's code threw. */
+  /** Class name of the error in the host; TimeoutError after a timeout, GraphHostError if the host has ended. */
   readonly kind: string;
   constructor(kind: string, message: string) {
     super(message);
@@ -38,7 +38,7 @@ export class GraphQueryError extends Error {
   }
 }
 
-/** The error for callers. */
+/** Converts an error of a query to the error for callers. */
 export function queryFailure(error: unknown): unknown {
   if (!(error instanceof GraphQueryError)) return error;
   if (error.kind === DatabaseUnavailableError.name) return new DatabaseUnavailableError(error.message);
@@ -47,7 +47,7 @@ export function queryFailure(error: unknown): unknown {
   return new ApiError("graph_failed", { reason: `${error.kind}: ${error.message}` }, error);
 }
 
-/** Strings are JSON text. */
+/** The result of each kind of query. Results of type string are JSON text. */
 interface Results {
   app: FetchAnswer | Uint8Array | undefined;
   app_routes: AppRoutes;

@@ -3,7 +3,7 @@ import type { FromHost, GraphHost, HostListener, HostSetup, StartHost, ToHost } 
 
 /**
  * LangGraph makes V8 grow the young generation to 100 MB, and V8 never shrinks it. With this limit a new host takes 70 MB less and
- * executes as many runs.
+ * executes the same number of runs.
  */
 const YOUNG_GENERATION_MB = 24;
 

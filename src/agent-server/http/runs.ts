@@ -113,7 +113,7 @@ async function createOne(runs: Runs, caller: Caller, body: StatelessRunCreate) {
   return run;
 }
 
-/** The position in `Last-Event-ID`: undefined without the header, 0 for `-1` (all events). */
+/** Returns the position in `Last-Event-ID`: undefined without the header, 0 for `-1` (all events). */
 function lastSeen(id: string | undefined): number | undefined {
   if (id === undefined || id === "") return undefined;
   if (id === "-1") return 0;
@@ -225,11 +225,11 @@ class RunResponses {
   readonly #onError = (error: unknown): void => this.#options.log.warn({ error }, "response failed");
 }
 
-/** Relative to the client's base URL: the client prepends it, including any path prefix. */
+/** Returns a path relative to the client's base URL: the client prepends that URL, including any path prefix. */
 const pathOf = ({ thread_id, run_id }: RunPath): string =>
   `${thread_id === undefined ? "" : `/threads/${thread_id}`}/runs/${run_id}`;
 
-/** The query of the request, with the disconnect option of its body, because GET requests have no body. */
+/** Returns the query string for the location, with the disconnect option of the request body, because GET requests have no body. */
 function queryOf(context: Context, cancel: boolean): string {
   const { search, searchParams } = new URL(context.req.url);
   const isCancel = (name: string) => ["cancel", "true", "1"].includes(searchParams.get(name) ?? "");

@@ -10,7 +10,7 @@ export const selectThreads = (
   { select, extract }: Pick<ThreadSearch, "select" | "extract">,
 ): Partial<Thread>[] => selectFields(threads, select && extract ? [...select, "extracted"] : select);
 
-/** Pagination headers. Clients read only Next, which must be absent on the last page. */
+/** Returns the pagination headers. Clients read only Next, which must be absent on the last page. */
 export function pageHeaders(
   { limit, offset }: { limit: number; offset: number },
   found: number,

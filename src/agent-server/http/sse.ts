@@ -3,9 +3,9 @@ import { type Sink, StreamedBody } from "../../platform/http/streamed-body.ts";
 import type { StreamedEvent } from "../engine/index.ts";
 
 export interface SseOptions {
-  /** Sends only events of these modes, and the events of every stream. */
+  /** Sends only events of these modes, besides `metadata`, `error` and `gap` events. */
   modes?: readonly string[];
-  /** Interval of comments in a silent stream. They prevent proxies and clients from closing the connection. */
+  /** Interval of comments in an idle stream. They prevent proxies and clients from closing the connection. */
   heartbeat_ms: number;
   formatter: SseFormatter;
   headers?: Record<string, string>;
@@ -16,7 +16,7 @@ export interface SseOptions {
 
 const HEARTBEAT = ": heartbeat\n\n";
 
-/** Sends each batch of events as one HTTP chunk. The next batch is read once the client has received it: a slow reader costs one batch. */
+/** Sends each batch of events as one HTTP chunk. The next batch is read once this one is sent: a slow reader holds one batch. */
 export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, options: SseOptions): Response {
   const write = (sink: Sink) => writeEvents(batches, sink, options);
   const body = new StreamedBody(write, () => options.client.abort(new Error("The client disconnected.")));

@@ -18,7 +18,7 @@ export const withHeadersOf =
     return { ...traced, config: { ...traced.config, configurable } };
   };
 
-/** The keys of `configurable` that continue a trace, as graphs of other servers read them. */
+/** Parsers of the baggage items that continue a trace, by their key in `configurable`, which compatible servers use, too. */
 const BAGGAGE = {
   "langsmith-project": (text: string) => text,
   "langsmith-tags": (text: string) => text.split(","),

@@ -18,7 +18,7 @@ export function serveTraceOutbox(app: App, { trace_outbox }: TraceOutboxOptions)
   const path = "/internal/traces/wait";
   app.post(path, async (context) => {
     const { req } = context;
-    // Requests of users have the router's header. Users must not take traces from the control plane.
+    // Requests of users have the router's header. Users must not be able to take entries that are meant for the control plane.
     if (req.header("x-threadmill-user") !== undefined) throw new ApiError("route_not_found", { method: "POST", path });
     const { stored, refused } = req.query();
     const entry_id = stored ?? refused;

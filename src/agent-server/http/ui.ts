@@ -27,7 +27,7 @@ export function serveUi(app: App, options: UiRoutesOptions): void {
     const links = files
       .filter(({ name }) => name.endsWith(".css"))
       .map(({ name }) => html`<link rel="stylesheet" href="${base}/${encodeURIComponent(name)}" />`);
-    // The global variable of the bundler's output.
+    // The bundler's output defines this global variable.
     const render = `__LGUI_${namespace.replaceAll(/[^a-zA-Z0-9]/g, "_")}.render(${JSON.stringify(body.name)}, "{{shadowRootId}}")`;
     const scripts = files
       .filter(({ name }) => name.endsWith(".js"))
@@ -47,7 +47,7 @@ export function serveUi(app: App, options: UiRoutesOptions): void {
   });
 }
 
-/** Without a scheme, unless the operator has set the public URL: a proxy may accept https only, and forward http. */
+/** Returns this server's URL, without a scheme unless the public URL is set: a proxy may accept only https and forward http. */
 function serverUrl({ req }: Context<Env>, { public_url, prefix, rollout }: UiRoutesOptions): string {
   const host = rollout === undefined ? undefined : req.header("x-forwarded-host");
   if (host !== undefined) return `//${host}${req.header("x-forwarded-prefix") ?? ""}`;

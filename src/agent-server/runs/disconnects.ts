@@ -9,7 +9,7 @@ interface DisconnectsOptions {
 
 /**
  * Cancels runs with `on_disconnect: cancel` after their client disconnects. A reader that connects within the grace period prevents the
- * cancel; readers that were connected before do not. Pending cancels are in memory: after a crash of the process the runs continue.
+ * cancel; readers that were connected before do not. Pending cancels are only in memory: the runs continue after a crash.
  */
 export class Disconnects {
   readonly #options: DisconnectsOptions;

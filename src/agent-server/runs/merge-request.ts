@@ -60,7 +60,7 @@ export function mergeRequest(
   };
 }
 
-/** The run's user. `langgraph_auth_` keys are not copied into the metadata of checkpoints. */
+/** Returns the keys that identify the run's user. `langgraph_auth_` keys are not copied into the metadata of checkpoints. */
 function identityOf({ user_id, scopes, user }: Caller): JsonObject {
   const permissions = user?.permissions ?? [...scopes];
   return {
@@ -91,7 +91,7 @@ function toKwargs(request: RunRequest, config: RunConfig, context: JsonObject, t
   };
 }
 
-/** The checkpoint that the run starts from, if it is not the newest. The body's own field takes precedence over `config`. */
+/** Returns the checkpoint that the run starts from, if it is not the newest. The body's own field takes precedence over `config`. */
 export function startingCheckpoint({ checkpoint, checkpoint_id, config }: RunRequest): CheckpointRef {
   const id = checkpoint?.checkpoint_id ?? checkpoint_id ?? config.configurable?.checkpoint_id;
   return { ...checkpoint, checkpoint_id: typeof id === "string" && id !== "" ? id : undefined };

@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 /** Maximum number of runs to count, separately for active and ended runs: 50,000 take 70 ms on SQLite. */
 const MAX_COUNTED = 50_000;
 
-/** Ended runs that a page scans: 20,000 take 60 ms on SQLite, whose reads block the process. */
+/** Maximum number of ended runs that a page scans: 20,000 take 60 ms on SQLite, whose reads block the process. */
 const MAX_SCANNED = 20_000;
 
 /** In UTF-16 code units. */
@@ -39,7 +39,7 @@ export class RunOverview {
     this.#max_scanned = max_scanned;
   }
 
-  /** Newest first. A page can have fewer runs than its limit if few runs match; `next` continues after the last scanned run. */
+  /** Newest runs first. A page can have fewer runs than its limit if few runs match; `next` continues after the last scanned run. */
   async list(caller: Caller, query: RunOverviewQuery): Promise<RunOverviewPage> {
     const { limit, cursor, ...conditions } = query;
     const { read } = this.#database;
@@ -53,7 +53,7 @@ export class RunOverview {
     return { runs: rows.slice(0, limit).map(toOverviewItem), next: last ? cursorAt(last) : null };
   }
 
-  /** The last hour, by minute. */
+  /** Returns the numbers of runs in the last hour, by minute. */
   async throughput(caller: Caller): Promise<RunThroughput> {
     const { read } = this.#database;
     const counted = { tenant_id: caller.tenant_id, access: filterOf(caller, "threads"), limit: MAX_COUNTED };

@@ -63,7 +63,7 @@ export class Runs {
     return { run: await this.#insert(tx, caller, assistant, now, body, now.status === "busy"), cancels };
   }
 
-  /** Accepts stateless runs, all or none. Each has its own hidden thread. */
+  /** Accepts stateless runs, all or none. Each run has its own thread, which is hidden if it is deleted at the end of the run. */
   async createStateless(caller: Caller, bodies: StatelessRunCreate[]): Promise<RunRow[]> {
     const assistants = await Promise.all(bodies.map((body) => this.requireAssistant(caller, body.assistant_id)));
     return this.#context.database.write(
@@ -110,7 +110,7 @@ export class Runs {
     return toRun(await this.find(caller, path));
   }
 
-  /** Newest first. */
+  /** Returns the runs of a thread, newest first. */
   async list(caller: Caller, thread_id: string, filter: RunFilter): Promise<Run[]> {
     const { read } = this.#context.database;
     const thread = await requireThread(read, caller, thread_id);
@@ -142,9 +142,9 @@ export class Runs {
   }
 
   /**
-   * The run's output as JSON text, once it has ended. Always an object, because clients use `in` on it.
+   * Waits for the end of a run and returns its output as JSON text; `{}` instead of `null`, because clients use `in` on it.
    *
-   * @param isNew this request has created the run
+   * @param isNew whether this request created the run
    * @throws ApiError run_not_found if the run was rolled back
    */
   async output(run: RunRow, signal: AbortSignal, { isNew = false } = {}): Promise<string> {
@@ -154,7 +154,7 @@ export class Runs {
   }
 
   /**
-   * The events of a run after the id `after`; 0 returns all events, undefined only new events. A stream of new events starts with a
+   * Returns the events of a run after the id `after`; 0 returns all events, undefined only new events. A stream of new events starts with a
    * `metadata` event without id.
    */
   async events(
@@ -206,7 +206,7 @@ export class Runs {
     if (thread || body.if_not_exists === "reject") throw new ApiError("thread_not_found", { thread_id });
     const metadata = JSON.stringify(withoutReserved(body.metadata));
     const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0, ...this.#context.thread_ttl });
-    // Created by a concurrent request, by another tenant, or by another user.
+    // The thread was created by a concurrent request, by another tenant, or by another user.
     const found = created ?? (await lockThread(tx, tenant_id, thread_id, filter));
     if (!found) throw new ApiError("thread_not_found", { thread_id });
     return found;

@@ -3,7 +3,7 @@ import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 
 /**
- * True for the active rollout, and for every rollout while none is active. The statements that claim runs contain the condition, so an
+ * True if this rollout is active, or if none is. The statements that claim runs contain the condition, so an
  * instance claims no run after the commit that activates another rollout.
  */
 export const isActiveRollout = (e: ExpressionBuilder<Schema, "runs">, rollout: number): Expression<SqlBool> =>

@@ -6,7 +6,7 @@ import { accessible, escapeLike, like, matching, type Paging, paged } from "./se
 
 export type NewAssistant = Omit<AssistantRow, "version" | "created_at" | "updated_at">;
 
-/** Stores a new assistant as version 1. Undefined if the id is taken in the workspace. */
+/** Stores a new assistant as version 1. Returns undefined if the id is taken in the workspace. */
 export async function insertAssistant(tx: Tx, assistant: NewAssistant): Promise<AssistantRow | undefined> {
   const row = await tx.first(
     tx.k
@@ -30,7 +30,7 @@ const assistantQuery = (tx: Tx, tenant_id: string, assistant_id: string, filter:
     .where("tenant_id", "=", tenant_id)
     .$call(accessible(filter));
 
-/** An assistant of the tenant that meets the filter. */
+/** Returns an assistant of the tenant if it meets the filter. */
 export const findAssistant = (
   tx: Tx,
   tenant_id: string,
@@ -81,7 +81,7 @@ const versionsOf = (tx: Tx, { tenant_id, assistant_id }: AssistantKey) =>
 export const findVersion = (tx: Tx, key: AssistantKey, version: number): Promise<AssistantVersionRow | undefined> =>
   tx.first(versionsOf(tx, key).selectAll().where("version", "=", version));
 
-/** Newest first. */
+/** Returns the versions of an assistant, newest first. */
 export const listVersions = (
   tx: Tx,
   key: AssistantKey,
@@ -125,11 +125,11 @@ function assistantsMatching(tx: Tx, tenant_id: string, { metadata, graph_id, nam
   return query;
 }
 
-/** The default assistants of a workspace, including those of removed graphs. */
+/** Returns the default assistants of a workspace, including those of removed graphs. */
 export const listDefaultAssistants = (tx: Tx, tenant_id: string): Promise<AssistantRow[]> =>
   tx.all(assistantsMatching(tx, tenant_id, { metadata: MADE_BY_SYSTEM }).selectAll());
 
-/** The default assistants of all workspaces, except the default assistants of the given graphs. */
+/** Returns the default assistants of all workspaces, except those of the given graphs. */
 export function listDefaultAssistantsExcept(tx: Tx, graph_ids: readonly string[]): Promise<AssistantRow[]> {
   const query = tx.k
     .selectFrom("assistants")

@@ -25,7 +25,7 @@ const cronQuery = (tx: Tx, ...[tenant_id, cron_id, filter]: [string, string, Met
     .where("tenant_id", "=", tenant_id)
     .$call(accessible(filter));
 
-/** A cron of the tenant that meets the filter. */
+/** Returns a cron of the tenant if it meets the filter. */
 export const findCron: Find = (tx, tenant_id, cron_id, filter) => tx.first(cronQuery(tx, tenant_id, cron_id, filter));
 
 /** Like {@link findCron}, but also locks the row until the transaction ends. */
@@ -46,7 +46,7 @@ export const deleteCron = (tx: Tx, tenant_id: string, cron_id: string): Promise<
 
 type Paging = Pick<CronSearch, "sort_by" | "sort_order" | "limit" | "offset">;
 
-/** The databases order null differently, so it is replaced by the latest time. */
+/** Postgres and SQLite sort null differently, so it is replaced by the latest time. */
 const SORTED_BY = {
   next_run_date: sql<number>`coalesce(next_at, ${Number.MAX_SAFE_INTEGER})`,
   end_time: sql<number>`coalesce(end_at, ${Number.MAX_SAFE_INTEGER})`,
@@ -93,7 +93,7 @@ export const disableDueCron = (tx: Tx, { cron_id, due }: { cron_id: string; due:
       .where("next_at", "=", due),
   );
 
-/** The crons that are due, in the order of their ticks. */
+/** Returns the crons that are due, in the order of their ticks. */
 export const listDueCrons = (tx: Tx, limit: number): Promise<DueCron[]> =>
   tx.all(
     tx.k
@@ -105,6 +105,6 @@ export const listDueCrons = (tx: Tx, limit: number): Promise<DueCron[]> =>
       .limit(limit),
   );
 
-/** Time of the next tick of all crons. */
+/** Returns the time of the earliest next tick of all crons. */
 export const findNextTick = (tx: Tx): Promise<{ next_at: number | null } | undefined> =>
   tx.first(tx.k.selectFrom("crons").select((s) => s.fn.min("next_at").as("next_at")));

@@ -17,7 +17,7 @@ const MAX_CHECKED_BYTES = 512 * 2 ** 20;
 interface Note {
   /** `seq` of the last run. */
   runs: number;
-  /** The database was closed after the note was written. */
+  /** Whether the database was closed after the note was written. */
   closed: boolean;
 }
 
@@ -44,9 +44,9 @@ export async function checkData({ read }: Database, file: string): Promise<void>
 }
 
 /**
- * Maintains the note. Stop the service before the database is closed.
+ * Returns a service that maintains the note. It must be stopped before the database is closed.
  *
- * @param isShared other processes may use the database after this process has closed it
+ * @param isShared whether other processes may use the database after this process has closed it
  */
 export function noteData(
   { read }: Database,
@@ -96,7 +96,7 @@ export function checkHeader(file: string): void {
   }
 }
 
-/** Invalid user or password, unknown database, missing privilege. */
+/** SQLSTATE codes: invalid user or password, unknown database, missing privilege. */
 const REFUSED = /^(28...|3D000|42501)$/;
 
 /** Converts an error of the first connection to Postgres to a ConfigError; returns other errors unchanged. */

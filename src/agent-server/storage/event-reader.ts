@@ -15,7 +15,7 @@ export type EventRow = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
 
 /** Maximum length of the text of a batch, in UTF-16 code units. A slow reader needs two or three times as much memory. */
 const BATCH_LENGTH = 100_000;
-/** Rows of the first page, and of the largest one. */
+/** Number of rows of the first page, and of the largest one. */
 const FIRST_PAGE = 100;
 const MAX_PAGE = 1_000;
 
@@ -47,7 +47,7 @@ export class EventReader {
     this.#run_id = run_id;
   }
 
-  /** The events after a sequence number, up to about {@link BATCH_LENGTH}; empty at the end. */
+  /** Returns the events after a sequence number, up to about {@link BATCH_LENGTH}; empty at the end. */
   async after(tx: Tx, seq: number): Promise<StoredEvent[]> {
     const rows = await tx.all(pageQuery(tx, { run_id: this.#run_id, after: seq, limit: this.#limit }));
     const before = await this.#chainsBefore(tx, rows);
@@ -62,7 +62,7 @@ export class EventReader {
     return batch.events;
   }
 
-  /** The delta bases of a page's events, back to whole events. */
+  /** Returns the missing delta bases of a page's events, back to events that are stored whole. */
   async #chainsBefore(tx: Tx, rows: readonly EventRow[]): Promise<EventRow[]> {
     const before: EventRow[] = [];
     const known = new Set([0, ...rows.map(({ seq }) => seq)]);
@@ -96,7 +96,7 @@ export async function* unfold(
     if (base_seq !== null) {
       const base = base_run_id === null ? textOf(last, base_seq) : await outputOf(tx, base_run_id);
       if (typeof base !== "string")
-        throw new Error(`The event log is corrupt: event ${seq} refers to an earlier event that is missing.`);
+        throw new Error(`The event log is corrupt: event ${seq} is based on an event or output that is missing.`);
       text = applyDelta(base, { copies: copies ?? "", added: data });
     }
     if (text.length >= LONG) last.set(event, { seq, text });
@@ -122,7 +122,7 @@ const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Eve
     .limit(p("limit")),
 );
 
-/** An event and its chain of delta bases. */
+/** Selects an event and its chain of delta bases. */
 const chainQuery = prepared<{ run_id: string; seq: number }, EventRow>((k, p) =>
   k
     .withRecursive("chain", (w) =>

@@ -83,7 +83,7 @@ export async function releaseOutput(tx: Tx, { run_id, thread_id }: Omit<ThreadRu
   }
 }
 
-/** The highest sequence number of a run's events; 0 without events. */
+/** Returns the highest sequence number of a run's events; 0 without events. */
 export async function lastEventSeq(tx: Tx, run_id: string): Promise<number> {
   const row = await tx.first(lastQuery(tx, { run_id }));
   return row?.seq ?? 0;
@@ -124,7 +124,7 @@ export async function deleteExpiredEvents(tx: Tx, older_than_ms: number, limit: 
 
 /**
  * Deletes the records of up to `limit` runs that ended longer ago than the given age and whose events have been deleted: of stateless runs,
- * whose threads were deleted when they ended, or of runs on threads, which keep their state and history.
+ * whose threads were deleted when they ended, or of all other runs, whose threads keep their state and history.
  *
  * @returns the number of runs
  */

@@ -31,7 +31,7 @@ const lostRuns = (tx: Tx, { lease_ms, missed_ms, limit, rollout }: Lost) =>
     .$if(rollout !== undefined, (query) => query.where((e) => isActiveRollout(e, rollout as number)))
     .limit(limit);
 
-/** Running runs that lost their worker: the lease has expired, or the process is disconnected and missed a heartbeat. */
+/** Returns running runs that lost their worker: the lease has expired, or the process is disconnected and missed a heartbeat. */
 export const findLostRuns = (tx: Tx, lost: Lost): Promise<Pick<RunRow, "run_id" | "worker_id">[]> =>
   tx.all(lostRuns(tx, lost).select(["run_id", "worker_id"]));
 

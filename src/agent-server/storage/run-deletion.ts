@@ -17,7 +17,7 @@ export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
 }
 
 /**
- * Rolls back the last run of its thread: deletes all rows that name it, which restores the thread's state and history. No other run can
+ * Rolls back the last run of its thread: deletes all rows with its ID, which restores the thread's state and history. No other run can
  * have used its checkpoints.
  */
 export async function deleteLastRun(tx: Tx, { thread_id, run_id }: RunOfThread): Promise<void> {
@@ -33,7 +33,7 @@ async function deleteRecord(tx: Tx, run_id: string): Promise<void> {
   await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run_id));
 }
 
-/** Also deletes writes of later runs on the run's checkpoints, such as the answer to its interrupt. */
+/** Deletes the writes of a run, and those of later runs on its checkpoints, such as the answer to its interrupt. */
 async function deleteWrites(tx: Tx, { run_id, thread_id }: RunOfThread): Promise<void> {
   const position = sql<string>`checkpoint_ns || ' ' || checkpoint_id`;
   const own = tx.k

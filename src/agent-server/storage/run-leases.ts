@@ -5,7 +5,7 @@ import { isActiveRollout } from "./active-rollout.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 
-/** Whether a run may be claimable, read without a transaction. True can be wrong; false cannot. */
+/** Checks without a transaction whether a run may be claimable. May return true if none is; returns false only if none is. */
 export const mayClaim = async (tx: Tx, rollout?: number): Promise<boolean> =>
   (await tx.first(rollout === undefined ? dueQuery(tx, {}) : dueToRolloutQuery(tx, { rollout }))) !== undefined;
 
@@ -101,7 +101,7 @@ const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean) =>
     );
 
 /**
- * The next workspace with pending runs after `after`, in the circular order of ids, other than `except`. Each of the three columns is one
+ * Returns the next workspace with pending runs after `after`, in circular order of ids, other than `except`. Each result column is one
  * index lookup.
  */
 export async function nextQueuedWorkspace(tx: Tx, range: WorkspaceRange): Promise<string | undefined> {
@@ -144,7 +144,7 @@ export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {
 export type Lease = Pick<RunRow, "run_id" | "epoch">;
 
 /**
- * The fence: whether the run is running at this epoch without a cancel. Locks the row until the transaction ends, so that no other worker
+ * The fence: whether a run is running at this epoch and not cancelled. Locks the row until the transaction ends, so that no other worker
  * can claim the run between the check and the write.
  */
 export const holdsLease = async (tx: Tx, lease: Lease): Promise<boolean> =>
@@ -167,7 +167,7 @@ export type HeldRun = Pick<RunRow, "run_id" | "epoch" | "cancel_action">;
 /**
  * Renews the leases of the runs that a worker executes. The leases of runs that the worker holds but could not end are not renewed.
  *
- * @param waits waits for locked rows, also those locked by a long write of the run itself; otherwise skips them
+ * @param waits whether to wait for locked rows, such as those locked by a long write of the run itself, or to skip them
  */
 export const renewLeases = (
   tx: Tx,
@@ -196,12 +196,12 @@ const heldBy = (tx: Tx, { worker_id, run_ids }: Held) =>
 
 export type RunOutcome = Pick<RunRow, "run_id" | "epoch" | "status" | "output">;
 
-/** The run if it is held at this epoch; locks the row until the transaction ends. */
+/** Returns the run if it is held at this epoch; locks the row until the transaction ends. */
 export const lockRunIfHeld = (tx: Tx, lease: Lease): Promise<RunRow | undefined> => tx.first(heldQuery(tx, lease));
 
 const heldQuery = prepared<Lease, RunRow>((k, p, tx) => tx.dialect.forUpdate(heldRun(k, p).selectAll()));
 
-/** Ends a run if it is held at this epoch without a cancel; otherwise writes nothing and returns false. */
+/** Ends a run if it is held at this epoch and no cancel was requested; otherwise writes nothing and returns false. */
 export const endRunIfHeld = async (tx: Tx, outcome: RunOutcome): Promise<boolean> =>
   (await tx.run(endQuery(tx, outcome))) === 1;
 
@@ -215,7 +215,7 @@ const endQuery = prepared<RunOutcome, unknown>((k, p) =>
     .where("cancel_action", "is", null),
 );
 
-/** Ends a run that {@link lockRunIfHeld} has locked, including one with a cancel. */
+/** Ends a run that {@link lockRunIfHeld} has locked, even if a cancel was requested. */
 export const endHeldRun = (tx: Tx, { run_id, epoch, status, output }: RunOutcome): Promise<number> =>
   tx.run(
     tx.k

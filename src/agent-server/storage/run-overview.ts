@@ -39,7 +39,7 @@ export interface RunOverviewFilter extends Omit<RunOverviewQuery, "cursor"> {
 
 export type RunPosition = Pick<RunRow, "created_at" | "seq">;
 
-/** The position of the run `skip` runs after the first of the page. Ignores the filters on status, assistant, thread and run ID. */
+/** Returns the position `skip` runs after the first run of the page. Ignores the filters on status, assistant, thread and run ID. */
 export const findPositionBefore = (tx: Tx, filter: RunOverviewFilter, skip: number): Promise<RunPosition | undefined> =>
   tx.first(newestFirst(tx, filter).select(["created_at", "seq"]).limit(1).offset(skip));
 
@@ -63,7 +63,7 @@ const ACTIVE: readonly RunStatus[] = ["pending", "running"];
 export const areActive = (statuses: readonly RunStatus[] | undefined): boolean =>
   statuses?.every((status) => ACTIVE.includes(status)) ?? false;
 
-/** Newest first. */
+/** Returns runs of a tenant, newest first. */
 export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<RunOverviewRow[]> {
   const { status, assistant_id, thread_id, run_id, back_to } = filter;
   let query = newestFirst(tx, filter)
@@ -78,7 +78,7 @@ export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<Run
   return tx.all(query.limit(filter.limit));
 }
 
-/** Counts the active runs of all workspaces with one status. */
+/** Counts the runs with this status in all workspaces. */
 export async function countActiveRuns(tx: Tx, status: "pending" | "running"): Promise<number> {
   // A partial index contains the runs with the literal status.
   const runs = tx.k.selectFrom("runs").where("status", "=", status === "pending" ? PENDING : RUNNING);
@@ -95,7 +95,7 @@ export async function oldestDueMs(tx: Tx): Promise<number> {
 
 const MINUTE_MS = 60_000;
 
-/** Number of runs that were accepted, started and ended in these minutes since the epoch. */
+/** Number of runs by the minutes, since the epoch, in which they were accepted, started and ended. */
 export interface RunCount {
   accepted: number;
   started: number | null;

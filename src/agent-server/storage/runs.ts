@@ -86,7 +86,7 @@ export interface RunFilter {
   offset: number;
 }
 
-/** Newest first. */
+/** Returns the runs of a thread, newest first. */
 export const listRuns = (
   tx: Tx,
   { tenant_id, thread_id }: ThreadKey,
@@ -97,7 +97,7 @@ export const listRuns = (
   return tx.all(query.orderBy("seq", "desc").limit(limit).offset(offset));
 };
 
-/** The pending and running runs of a thread, in the order of acceptance. */
+/** Returns the pending and running runs of a thread, in the order of acceptance. */
 export const listActiveRuns = (tx: Tx, thread_id: string): Promise<RunRow[]> => tx.all(activeQuery(tx, { thread_id }));
 
 const activeQuery = prepared<{ thread_id: string }, RunRow>((k, p) =>
@@ -109,7 +109,7 @@ const activeQuery = prepared<{ thread_id: string }, RunRow>((k, p) =>
     .orderBy("seq"),
 );
 
-/** Output of the thread's last ended run, if it is long enough to be a delta base. */
+/** Returns the output of the thread's last ended run whose output is long enough to be a delta base. */
 export const findLastOutput = (tx: Tx, thread_id: string): Promise<Pick<RunRow, "run_id" | "output"> | undefined> =>
   tx.first(lastOutputQuery(tx, { thread_id }));
 
@@ -147,7 +147,7 @@ const startedRuns = (tx: Tx, thread_id: string) =>
     .$narrowType<{ started_at: number }>()
     .limit(1);
 
-/** The first run of the thread that started after a position in its stream. */
+/** Returns the first run of the thread that started after a position in the thread's stream. */
 export const nextStartedRun = (
   tx: Tx,
   thread_id: string,
@@ -160,7 +160,7 @@ export const nextStartedRun = (
       .orderBy("seq"),
   );
 
-/** The thread's run with the latest start. */
+/** Returns the thread's run with the latest start. */
 export const lastStartedRun = (tx: Tx, thread_id: string): Promise<StartedRun | undefined> =>
   tx.first(startedRuns(tx, thread_id).orderBy("started_at", "desc").orderBy("seq", "desc"));
 
@@ -170,7 +170,7 @@ export async function wasOvertaken(tx: Tx, { thread_id, seq }: Pick<RunRow, "thr
   return (await tx.first(query.where("started_at", "is not", null).limit(1))) !== undefined;
 }
 
-/** Pending and running runs of a tenant with a `seq` below `before`, newest first. */
+/** Returns pending and running runs of a tenant with a `seq` below `before`, newest first. */
 export const listActiveRunsOfTenant = (
   tx: Tx,
   {
@@ -191,7 +191,7 @@ export const listActiveRunsOfTenant = (
   return tx.all(page.orderBy("seq", "desc").limit(limit));
 };
 
-/** The pending and running runs of an assistant. */
+/** Returns the pending and running runs of an assistant. */
 export const listActiveRunsOfAssistant = (
   tx: Tx,
   { tenant_id, assistant_id }: Pick<RunRow, "tenant_id" | "assistant_id">,

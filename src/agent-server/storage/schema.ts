@@ -49,7 +49,7 @@ export interface ThreadRow {
   /** `{task_id: [interrupt]}` as JSON. */
   interrupts: string;
   error: string | null;
-  /** 1 for the thread of a stateless run: not listed, and deleted when its run ends. */
+  /** 1 for the thread of a stateless run with `on_completion: delete`: not listed, and deleted when its run ends. */
   hidden: number;
   /** What happens when the time to live is over; null for a thread without one. */
   ttl_strategy: "delete" | "keep_latest" | null;
@@ -83,7 +83,7 @@ export interface RunRow {
   start_at: number;
   /** Earliest claim: `start_at`, or later during a retry back-off. */
   run_after: number;
-  /** Fencing token: increases at each claim and is never reset. Every write of a worker contains it. */
+  /** Fencing token: increases at each claim and each return to the queue, and is never reset. Every write of a worker contains it. */
   epoch: number;
   /** Claims that were not handed back. */
   attempt: number;
@@ -106,7 +106,7 @@ export interface RunRow {
   expired_seq: number | null;
   created_at: number;
   updated_at: number;
-  /** Time of the first claim. Runs of a thread start one after the other. */
+  /** Time when a worker first claimed the run. The stream of a thread orders its runs by this time: they run one after the other. */
   started_at: number | null;
   ended_at: number | null;
 }
@@ -214,13 +214,13 @@ export interface CronRow {
   end_at: number | null;
   enabled: 0 | 1;
   on_run_completed: "delete" | "keep" | null;
-  /** The fields of the runs, as JSON. */
+  /** The request fields of the cron's runs, as JSON. */
   payload: string;
   metadata: string;
   /** The caller that created the cron. Its runs have this user and these scopes. */
   user_id: string;
   scopes: string;
-  /** The caller's `user` as JSON; null for a caller with a key. */
+  /** The creator as a user of the project's authentication handler, as JSON; null for other callers. */
   auth_user: string | null;
   /** The next tick; null if the cron is disabled or has ended. */
   next_at: number | null;
@@ -239,7 +239,7 @@ export interface WebhookDeliveryRow {
   payload: string | null;
   status: "pending" | "delivered" | "failed";
   attempts: number;
-  /** Earliest time of the next request; while a process sends the delivery, the end of its lease. Null after the end. */
+  /** Earliest time of the next request; while a process sends the delivery, the end of its lease. Null once the delivery has ended. */
   next_at: number | null;
   response_status: number | null;
   error: string | null;

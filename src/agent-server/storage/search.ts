@@ -52,11 +52,11 @@ function conditionOf(filter: MetadataFilter, column: string): RawBuilder<boolean
 
 export const escapeLike = (text: string): string => text.replace(/[!%_]/g, "!$&");
 
-/** Case-insensitive; on SQLite only for A to Z. */
+/** Compares without regard to case; on SQLite only for the letters A to Z. */
 export const like = (column: string, pattern: string) =>
   sql<boolean>`lower(${sql.ref(column)}) like lower(${pattern}) escape '!'`;
 
-/** One page in a stable order: `tiebreaker` orders rows with equal sort keys. */
+/** Selects one page in a stable order: `tiebreaker` orders rows with equal sort keys. */
 export const paged =
   ({ sort_by, sort_order, limit, offset }: Paging, tiebreaker: string) =>
   <Q>(query: Q): Q =>

@@ -16,7 +16,7 @@ const isExpired = sql<boolean>`(threads.ttl_strategy = 'delete' and threads.stat
   and threads.updated_at + threads.ttl_ms <= now_ms())`;
 const isReadable = sql<boolean>`(threads.ttl_ms is null or not ${isExpired})`;
 
-/** Stores a new, idle thread. Undefined if the id is taken; the id of an expired thread is free. */
+/** Stores a new, idle thread. Returns undefined if the id is taken; the id of an expired thread is free. */
 export async function insertThread(tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> {
   const row = { ttl_strategy: null, ttl_ms: null, ...thread };
   const inserted = await tx.first(insertQuery(tx, row));
@@ -57,7 +57,7 @@ export type ThreadKey = Pick<ThreadRow, "thread_id" | "tenant_id">;
 
 type ThreadArguments = [tenant_id: string, thread_id: string, filter?: MetadataFilter | undefined];
 
-/** A thread of the tenant that meets the filter, including hidden ones. */
+/** Returns a thread of the tenant, including a hidden one, if it meets the filter. */
 export const findThread = (
   tx: Tx,
   ...[tenant_id, thread_id, filter]: ThreadArguments
@@ -123,7 +123,7 @@ const expiredQuery = prepared<{ thread_id: string }, unknown>((k, p) =>
   k.selectFrom("threads").select("thread_id").where("thread_id", "=", p("thread_id")).where(isExpired),
 );
 
-/** Threads whose time to live is over and that were not pruned since, the longest expired first. Excludes threads with active runs. */
+/** Threads whose time to live is over and that have not been pruned since, longest expired first. Excludes threads with active runs. */
 export const listExpiredThreads = (
   tx: Tx,
   limit: number,

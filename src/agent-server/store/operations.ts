@@ -22,7 +22,7 @@ export type CheckedOperation =
   | { kind: "namespaces"; body: NamespaceList };
 
 /**
- * Checks an operation of a graph by the rules for requests.
+ * Validates an operation of a graph like the body of the corresponding request.
  *
  * @throws ApiError invalid_request
  */

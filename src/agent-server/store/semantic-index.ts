@@ -15,7 +15,7 @@ export type Embed = (query: EmbedQuery) => Promise<Float32Array>;
 
 export type ScoredRow = StoreItemRow & { score?: number };
 
-/** Each text is one vector. */
+/** Maximum number of texts in a write. Each text is stored as one vector. */
 const MAX_TEXTS = 1_000;
 /** Extra vectors in the first check: the items of some do not match the filter, and others belong to the same item. */
 const FIRST_CHECK = 100;
@@ -39,7 +39,7 @@ export class SemanticIndex {
     this.#vectors = new VectorSearch(database, index.dims);
   }
 
-  /** The vectors of each write. */
+  /** Returns the vectors of the texts of each write. */
   async vectorsOf(puts: readonly Pick<ItemPut, "value" | "index">[]): Promise<Uint8Array[][]> {
     const texts = puts.map(({ value, index }) =>
       index === false ? [] : (index ?? this.#index.fields).flatMap((path) => textsAt(value, path)),
@@ -54,7 +54,7 @@ export class SemanticIndex {
     return texts.map((list) => list.map(() => bytesOf(vectors[next++] as Float32Array)));
   }
 
-  /** A page of the items that match, the most similar first. */
+  /** Returns a page of the items that match the filter, most similar first. */
   async search(
     filter: ItemFilter,
     query: string,
@@ -75,7 +75,7 @@ export class SemanticIndex {
     return this.#vectors.stop();
   }
 
-  /** The matching items of vectors, each with its best score. */
+  /** Returns the matching items of vectors, each with its best score. */
   async #rowsOf(filter: ItemFilter, numbers: readonly number[], scores: readonly number[]): Promise<ScoredRow[]> {
     const rows = await byIds(numbers, (batch) => findItemsOfVectors(this.#database.search, filter, batch));
     const by_number = new Map(rows.map(({ vector_no, ...row }) => [vector_no, row]));

@@ -34,7 +34,7 @@ const SWEEP_BATCH = 500;
 
 const MS_PER_MINUTE = 60_000;
 
-/** Items of workspaces, for clients and for graphs. */
+/** Reads and writes the items of workspaces, for clients and for graphs. */
 export class Store {
   readonly #database: Database;
   readonly #settings: StoreSettings;
@@ -69,7 +69,7 @@ export class Store {
     return { item: rowKey(tenant_id, key) };
   }
 
-  /** Of several writes to an item, only the last has an effect. */
+  /** Stores writes. Of several writes to an item, only the last has an effect. */
   async write(tx: Tx, writes: readonly StoreWrite[]): Promise<void> {
     const last = [...new Map(writes.map((write) => [`${write.item.namespace}${write.item.key}`, write])).values()];
     // All transactions lock items in the same order, so that they cannot wait for each other.
@@ -165,7 +165,7 @@ function compareKeys(a: items.ItemKey, b: items.ItemKey): number {
   return a.key < b.key ? -1 : 1;
 }
 
-/** A regular expression for both databases. `*` matches any label. */
+/** Returns a regular expression that both databases support. `*` matches any label. */
 const patternOf = (labels: readonly string[]): string =>
   labels.map((label) => `${label === "*" ? "[^.]+" : label.replaceAll(/[\\^$*+?()[\]{}|]/g, "\\$&")}\\.`).join("");
 

@@ -1,6 +1,6 @@
 import { serveRpc } from "../../platform/lib/worker-rpc.ts";
 
-/** Vectors per buffer. Buffers are added, so that growth copies nothing. */
+/** Vectors per buffer. An index grows by whole buffers, so that no vectors are copied. */
 const BUFFER_VECTORS = 4_096;
 
 interface Index {
@@ -51,7 +51,7 @@ const operations = {
     }
   },
 
-  /** The `limit` most similar vectors in namespaces that start with `prefix`. */
+  /** Returns the `limit` most similar vectors in namespaces that start with `prefix`. */
   search(tenant_id: string, prefix: string, query: Float32Array, limit: number): Nearest {
     const index = indexes.get(tenant_id);
     if (!index) return { numbers: [], scores: [] };
@@ -83,7 +83,7 @@ const operations = {
 };
 export type VectorOperations = typeof operations;
 
-/** Four sums, because additions to a single sum wait for each other. Takes 1 ns per dimension. */
+/** Uses four sums, because additions to a single sum cannot run in parallel. Takes 1 ns per dimension. */
 function dotProduct(vectors: Float32Array, start: number, query: Float32Array): number {
   const { length } = query;
   let a = 0;

@@ -14,7 +14,7 @@ const MIN_RELOAD = 10_000;
 interface Loaded {
   last_no: number;
   count: number;
-  /** Vectors of the first load. */
+  /** Number of vectors in the first load; undefined until it has completed. */
   initial: number | undefined;
   loading: Promise<void>;
   /** Searches in progress, during which the vectors stay in memory. */
@@ -27,7 +27,7 @@ const newlyLoaded = (): Loaded => ({ last_no: 0, count: 0, initial: undefined, l
 type FindNearest = (prefix: string, query: Float32Array, limit: number) => Promise<Nearest>;
 
 /**
- * Exact search over the vectors of a workspace in a worker thread. The first search of a workspace loads its vectors, later ones load what
+ * Exact search over the vectors of a workspace in a worker thread. The first search of a workspace loads its vectors. Later ones load what
  * was added since. Deleted vectors are still found: the caller checks whether they exist.
  */
 export class VectorSearch {
@@ -49,7 +49,7 @@ export class VectorSearch {
     this.#dims = dims;
   }
 
-  /** Calls `work` with a search of the vectors that were committed before this call. */
+  /** Calls `work` with a function that searches the vectors that were committed before this call. */
   async use<T>(tenant_id: string, work: (nearest: FindNearest) => Promise<T>): Promise<T> {
     const loaded = this.#loaded.get(tenant_id) ?? newlyLoaded();
     this.#loaded.delete(tenant_id);

@@ -5,7 +5,7 @@ export const pick = (record: object, fields: readonly string[]): JsonObject =>
     fields.filter((field) => Object.hasOwn(record, field)).map((field) => [field, (record as JsonObject)[field]]),
   );
 
-/** Fields of a state by name, single values as `values.<key>`. Undefined selects the whole state. */
+/** Returns the selected fields of a state. `values.<key>` selects a single value; undefined selects the whole state. */
 export function selectState(state: JsonObject, select: readonly string[] | undefined): JsonObject {
   if (!select) return state;
   const keys = select.filter((name) => name.startsWith("values.")).map((name) => name.slice("values.".length));

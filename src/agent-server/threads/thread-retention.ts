@@ -66,7 +66,7 @@ export class ThreadRetention {
       await this.#change({ tenant_id, thread_id }, ttl_strategy as Strategy, (row) => row.updated_at === updated_at);
   }
 
-  /** Deletes an accepted thread, or the old checkpoints of one that is not busy. Returns whether it deleted anything. */
+  /** Deletes a thread that meets `accepts`, or its old checkpoints unless it is busy. Returns whether anything was deleted. */
   async #change(
     { tenant_id, thread_id, filter }: { tenant_id: string; thread_id: string; filter?: MetadataFilter | undefined },
     strategy: Strategy,

@@ -60,7 +60,7 @@ export class ThreadStates {
     return queryGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs, select });
   }
 
-  /** Newest first, as JSON texts separated by commas, in pages. */
+  /** Returns the states of a thread, newest first, in pages of JSON texts separated by commas. */
   async *history(
     caller: Caller,
     thread_id: string,
@@ -91,7 +91,7 @@ export class ThreadStates {
   }
 
   /**
-   * Computes the thread's record without a run. A transaction cannot wait for the graph that computes it, so {@link storeIfUnchanged}
+   * Computes the thread's record as if a run had not existed. A transaction cannot wait for the graph, so {@link storeIfUnchanged}
    * checks that the thread has not changed since.
    */
   async recordWithout(caller: Caller, thread_id: string, run_id: string): Promise<ComputedRecord> {
@@ -173,7 +173,7 @@ export class ThreadStates {
     });
   }
 
-  /** The thread's last graph, with its assistant's configuration for graph factories. */
+  /** Returns the thread's last graph, with its assistant's configuration for graph factories. */
   async #graphOf({ metadata, tenant_id }: ThreadRow): Promise<GraphInUse | undefined> {
     const { graph_id, assistant_id } = JSON.parse(metadata) as { graph_id?: unknown; assistant_id?: unknown };
     if (typeof graph_id !== "string") return undefined;
@@ -207,7 +207,7 @@ export async function requireThread(tx: Tx, caller: Caller, thread_id: string, f
   return thread;
 }
 
-/** A checkpoint key on the thread of the path; a thread id in the body is ignored. */
+/** Returns a checkpoint key on the thread of the path; a thread id in the body is ignored. */
 const keyOf = (thread_id: string, { checkpoint_ns, checkpoint_id }: CheckpointRef): CheckpointKey => ({
   thread_id,
   checkpoint_ns,

@@ -126,7 +126,7 @@ export class Threads {
     return countThreads(this.#context.database.search, caller.tenant_id, { ...filter, access });
   }
 
-  /** A new thread with the same state and history, and no runs. */
+  /** Creates a thread with the same state and history, and no runs. */
   async copy(caller: Caller, source_id: string): Promise<Thread> {
     const row = await this.#context.database.write(async (tx) => {
       const source = await lockThread(tx, caller.tenant_id, source_id, filterOf(caller, "threads"));

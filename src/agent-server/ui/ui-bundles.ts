@@ -61,7 +61,7 @@ export class UiBundles {
     );
   }
 
-  /** The files of a namespace; undefined if langgraph.json has no such namespace. Rejects if the build failed. */
+  /** Returns the files of a namespace; undefined if langgraph.json has no such namespace. Rejects if the build failed. */
   async files(namespace: string): Promise<readonly UiFile[] | undefined> {
     return (await this.#bundles).get(namespace);
   }
@@ -109,7 +109,7 @@ export class UiBundles {
   }
 }
 
-/** The command line of the project's copy of the bundler. */
+/** Returns the path of the command-line program of the project's copy of the bundler. */
 function bundlerOf(project_dir: string): string {
   try {
     return join(dirname(createRequire(join(project_dir, "langgraph.json")).resolve(PACKAGE)), "cli.mjs");

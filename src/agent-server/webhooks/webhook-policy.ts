@@ -18,7 +18,7 @@ const DEFAULT_PORTS = [443, 80];
 
 /** Decides which URLs receive webhooks. */
 export class WebhookPolicy {
-  /** The rules for the connection. Scheme and port are checked here. */
+  /** The rules for the connection. {@link refusal} checks the scheme and the port. */
   readonly rules: FetchRules;
   readonly #is_enabled: boolean;
   readonly #settings: WebhookUrlSettings;
@@ -26,7 +26,7 @@ export class WebhookPolicy {
 
   /**
    * @param is_enabled false: runs send no webhooks (`http.disable_webhooks`)
-   * @param has_app whether the project has an HTTP app, to whose routes paths refer
+   * @param has_app whether the project has an HTTP app. A URL that is only a path refers to its routes.
    */
   constructor(is_enabled: boolean, settings: WebhookUrlSettings, has_app: boolean) {
     this.#is_enabled = is_enabled;
@@ -36,7 +36,7 @@ export class WebhookPolicy {
   }
 
   /**
-   * The URL that a new run calls at its end; null for none.
+   * Checks the webhook of a new run. Returns the URL that is called when the run ends; null for none.
    *
    * @throws ApiError invalid_request
    */
@@ -47,7 +47,7 @@ export class WebhookPolicy {
     return url;
   }
 
-  /** The reason why a URL may not be called, or undefined. The addresses of its host are checked when it is called. */
+  /** Returns the reason why a URL may not be called, or undefined. The addresses of its host are checked when it is called. */
   refusal(text: string): string | undefined {
     const { max_url_length, allowed_domains, ...settings } = this.#settings;
     if (text.length > max_url_length)

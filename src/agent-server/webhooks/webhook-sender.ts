@@ -28,7 +28,7 @@ const LEASE_MARGIN_MS = 3_000;
 const MAX_DELAY_MS = 3_600_000;
 const MAX_RETRY_MS = 24 * 3_600_000;
 
-/** Standard Webhooks: the receiver wants no more requests. */
+/** In Standard Webhooks, the status of a receiver that has unsubscribed. */
 const UNSUBSCRIBED = 410;
 
 export interface WebhookSenderOptions {
@@ -137,12 +137,12 @@ export class WebhookSender implements BackgroundService {
       await database.write((tx) => retryDelivery(tx, delivery, result, delay_ms));
       log.info({ ...fields, delay_ms }, "webhook attempt failed");
     } catch (error) {
-      // The lease ends, and a process sends the delivery again.
+      // When the lease has expired, a process sends the delivery again.
       if (!this.#isStopped) log.error({ run_id, error }, "storing the webhook result failed");
     }
   }
 
-  /** The result of one request. It is final if no later request can succeed. */
+  /** Sends one request and returns its result, which is final if no later request can succeed. */
   async #send({ run_id, url, payload }: ClaimedDelivery): Promise<AttemptResult & { isFinal: boolean }> {
     const { policy, headers, keys, fetchApp } = this.#options;
     const refusal = policy.refusal(url);
@@ -179,7 +179,7 @@ const statusError = (status: number): string =>
     ? `The receiver responded with a redirect (${status}). Redirects are not followed: use the final URL.`
     : `The receiver responded with status ${status}.`;
 
-/** A signature of Standard Webhooks. SubtleCrypto computes it outside of the serving thread, because a payload can be several megabytes. */
+/** Creates a signature of Standard Webhooks. SubtleCrypto works outside of the serving thread: a payload can be several megabytes. */
 async function sign(key: Uint8Array<ArrayBuffer>, prefix: string, body: Uint8Array): Promise<string> {
   const hmac = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const signature = await crypto.subtle.sign("HMAC", hmac, Buffer.concat([Buffer.from(prefix), body]));

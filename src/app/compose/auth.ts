@@ -8,7 +8,7 @@ import type { Log } from "../../platform/lib/log.ts";
 /** Heap limit of the handlers' thread: enough for keys and user directories, because handlers allocate little. */
 const MEMORY_MB = 256;
 
-/** Undefined without `auth.path`. The handlers always run in a thread of their own, because every request waits for them. */
+/** Returns undefined without `auth.path`. The handlers always run in a thread of their own, because every request waits for them. */
 export function createCustomAuth(config: Config, catalog: GraphCatalog, log: Log): CustomAuth | undefined {
   const { auth, project_dir, host_memory_mb } = config;
   if (!auth) return undefined;

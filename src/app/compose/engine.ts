@@ -79,13 +79,13 @@ export function traceStoreIn(config: Config, { traces }: ExperimentsService): Tr
       await traces.end(callerOf(tenant_id), end);
     },
     async delete(tenant_id, run_ids) {
-      // Without the file there are no traces, and opening it would start a worker.
+      // If the experiments file does not exist, there are no traces to delete, and the call would start a worker thread for nothing.
       if (!config.database_url && !existsSync(fileOf(config, "experiments"))) return;
       await traces.delete(callerOf(tenant_id), run_ids);
     },
   };
 }
 
-/** The address that graphs redirect browsers to. Graphs have no request with a Host header. */
+/** Returns the base of the URLs at which users grant tokens to runs. A run has no request with a Host header. */
 const browserUrl = ({ public_url, host, port, mount_prefix }: Config): string | undefined =>
   public_url ?? (isLoopback(host) && port !== 0 ? `http://localhost:${port}${mount_prefix}` : undefined);

@@ -15,7 +15,7 @@ export const experimentsOptions = (config: Config, log: Log): ExperimentsOptions
 /** Durability of a commit: with `serve` it survives a power failure, with `dev` a crash of the process. */
 export const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "serve" ? "full" : "normal");
 
-/** The variables may be meant for the graphs, so values that cannot be used are warned about and do not prevent the start. */
+/** The variables may be meant for the graphs, so unusable values cause only a warning. */
 function spanExportOf(config: Config, log: Log): ExperimentsOptions["span_export"] {
   const { otlp_endpoint, otlp_traces_endpoint, otlp_protocol } = config;
   const text = otlp_traces_endpoint ?? otlp_endpoint;
@@ -36,7 +36,7 @@ function spanExportOf(config: Config, log: Log): ExperimentsOptions["span_export
   };
 }
 
-/** Exporting to this service would store each trace again and again. */
+/** Whether a URL is an address of this service. Exporting to it would store each trace again and again. */
 function isOwn(url: URL, { host, port, public_url }: Config): boolean {
   if (public_url !== undefined && url.origin === new URL(public_url).origin) return true;
   const url_port = Number(url.port || (url.protocol === "https:" ? 443 : 80));

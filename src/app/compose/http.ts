@@ -21,7 +21,7 @@ import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 import type { AppOptions } from "../app.ts";
 import type { DeploymentFront } from "../deployment-front.ts";
 
-/** The version by which clients detect features of the API. Since 0.16.14, annotation queues have items. */
+/** The API version that the service reports, from which clients infer its features. Version 0.16.14 added items to annotation queues. */
 const API_LEVEL = "0.16.14";
 
 /** The built web app. The relative path is the same in src/ and dist/. */
@@ -49,7 +49,7 @@ export async function createHttp(
   services: HttpServices,
   log: Log,
 ): Promise<{ app: App; front: DeploymentFront }> {
-  // Imported while the graph hosts load the graphs on another core, which saves 60 ms of the start.
+  // Imported here, while the graph hosts load the graphs on other cores, which shortens the startup by 60 ms.
   const { createApp } = await import("../app.ts");
   const { DeploymentFront } = await import("../deployment-front.ts");
   const { OriginPolicy } = await import("../origins.ts");

@@ -24,7 +24,7 @@ export interface DataLocation {
   database_url: string | undefined;
   lease_ms?: number;
   share_data?: boolean;
-  /** The part of the service that the process serves, if it is not all of it. */
+  /** The only part of the service that the process serves. If undefined, it serves all parts. */
   only?: "agents" | undefined;
 }
 
@@ -50,7 +50,7 @@ export async function openData(
       database ??= openDatabase(location, synchronous, log);
       if (isExclusive) await checkData(database, file);
       await migrate(database, MIGRATIONS.agents);
-      // The experiment workers open their file with the first request, too late for an error at startup.
+      // Checked here because the experiment workers open this file on the first request, too late to report an error at startup.
       checkHeader(fileOf(location, "experiments"));
       return database;
     };
@@ -90,7 +90,7 @@ async function openOnPostgres(location: DataLocation, synchronous: Synchronous, 
   return { database, close: () => database.close() };
 }
 
-/** An instance of a deployment has no experiments. */
+/** Logs a warning if too few connections are free. With `only`, the process opens no connections for experiments. */
 async function warnOfFewConnections({ read }: Database, { only }: DataLocation, log: Log): Promise<void> {
   const needed = maxConnections() + (only ? 0 : EXPERIMENT_CONNECTIONS);
   const query = sql<{ free: number }>`
@@ -104,10 +104,10 @@ async function warnOfFewConnections({ read }: Database, { only }: DataLocation, 
   );
 }
 
-/** Opens a database without checking its schema. */
+/** Opens a database without applying or checking its migrations. */
 export function openDatabase(location: DataLocation, synchronous: Synchronous, log: Log, part: Part = "agents") {
   if (location.database_url) return openPostgres({ url: location.database_url, log, lease_ms: location.lease_ms });
-  // Processes that share a file must have a common clock.
+  // Processes that share a file must use the same clock.
   const clock = location.share_data ? systemClock : steadyClock();
   return openSqlite({ file: fileOf(location, part), synchronous, clock });
 }

@@ -6,7 +6,7 @@ import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { SafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
 
-/** The minimum of Standard Webhooks. Shorter keys can be guessed. */
+/** The minimum key length of the Standard Webhooks specification. */
 const MIN_KEY_BYTES = 24;
 
 export const createWebhookPolicy = ({ webhooks, http_app }: Config) =>

@@ -78,7 +78,7 @@ export async function findDeployment(target: Target, name: string): Promise<Depl
 }
 
 export async function findByName(target: Target, name: string): Promise<Deployment | undefined> {
-  // The service lists an exact match first.
+  // The service lists an exact match first, so one result is enough.
   const query = new URLSearchParams({ name_contains: name, limit: "1" });
   const { resources } = await requestJson<DeploymentsList>(target, "GET", `/v2/deployments?${query}`);
   const [first] = resources;

@@ -17,7 +17,7 @@ export interface LogFlags {
 
 const POLL_MS = 1000;
 
-/** The service stores lines in batches, so a line can appear after newer ones. Each poll reads this far back. */
+/** Each poll rereads this period: the service stores lines in batches, so a line can become available after newer ones. */
 const MAX_DELAY_MS = 5000;
 
 const PAGE_LINES = 1_000;
@@ -46,7 +46,7 @@ async function follow(
   printed: readonly LogLine[],
   flags: LogFlags,
 ): Promise<never> {
-  // Lines older than the first printed line are beyond --limit and stay hidden.
+  // Lines older than the first printed line exceed --limit, so they are not printed.
   const oldest = Date.parse(printed.at(0)?.timestamp ?? isoOfMilliseconds(0));
   let newest = Date.parse(printed.at(-1)?.timestamp ?? isoOfMilliseconds(0));
   let seen = new Map(printed.map((line) => [line.id, Date.parse(line.timestamp)]));
@@ -77,7 +77,7 @@ function print(line: LogLine, { json }: LogFlags): void {
   console.log(escapeControlCharacters(json ? JSON.stringify(line) : `${time} ${line.level.padEnd(8)} ${line.message}`));
 }
 
-/** @returns a function that reads the lines of the build log since the last call, each line once */
+/** @returns a function that returns the build log lines that were added since its last call */
 export function buildLogReader(target: Target, key: RevisionKey): () => Promise<LogLine[]> {
   const seen = new Set<string>();
   let offset: string | undefined;
@@ -86,7 +86,7 @@ export function buildLogReader(target: Target, key: RevisionKey): () => Promise<
     for (;;) {
       const query = { order: "asc", limit: PAGE_LINES, ...(offset && { offset }) };
       const { logs, next_offset } = await readRevisionLogs(target, key, "build_logs", query);
-      // The last page of a finished revision has no next offset, so it is read again.
+      // The last page of a finished revision has no next offset, so later calls read it again and skip known lines.
       fresh.push(...logs.filter(({ id }) => !seen.has(id)));
       for (const { id } of logs) seen.add(id);
       offset = next_offset ?? offset;
@@ -95,7 +95,7 @@ export function buildLogReader(target: Target, key: RevisionKey): () => Promise<
   };
 }
 
-/** The last 20 lines, oldest first. */
+/** Reads the last 20 lines of the deployment log, oldest first. */
 export async function readLastLogs(target: Target, key: RevisionKey): Promise<LogLine[]> {
   const { logs } = await readRevisionLogs(target, key, "deploy_logs", { order: "desc", limit: 20 });
   return logs.reverse();

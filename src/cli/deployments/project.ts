@@ -14,7 +14,7 @@ export interface Project {
   /** Path of langgraph.json, relative to the folder. */
   config_path: string;
   name: string;
-  /** Undefined when the project defines no secrets: the deployment keeps its own. */
+  /** Undefined if the project defines no secrets; the existing secrets of the deployment are then kept. */
   secrets: { name: string; value: string }[] | undefined;
   /** Names that are not sent, because the service sets them. */
   reserved: string[];
@@ -58,7 +58,7 @@ function parseProject(text: string, file: string): JsonObject {
   throw new CommandError(`${file} must be a JSON object with a field "graphs".`);
 }
 
-/** The variables of `env` in langgraph.json; without `env`, those of the file .env if it exists. */
+/** Returns the variables that `env` of langgraph.json defines. Without this field, returns those of the file .env if it exists. */
 async function readEnvironment(
   field: unknown,
   folder: string,
@@ -95,7 +95,7 @@ async function packageName(folder: string): Promise<string | undefined> {
   return isObject(content) && typeof content.name === "string" ? content.name : undefined;
 }
 
-/** A name that is valid in paths and host names. */
+/** Derives a name that is valid in paths and host names from the package name or the folder name. */
 function deploymentName(name: string | undefined, folder: string): string {
   const slug = (text: string) =>
     text
@@ -121,7 +121,7 @@ export interface SourceArchive {
   remove(): Promise<void>;
 }
 
-/** The limits of the service, which checks them only after the upload. */
+/** Limits of the service. They are also checked here, because the service checks them only after the upload. */
 const MAX_FILES = 50_000;
 const MAX_SOURCE_BYTES = 2 ** 30;
 const MAX_ARCHIVE_BYTES = 200 * 2 ** 20;
@@ -138,7 +138,7 @@ export async function createArchive(folder: string, paths: readonly string[]): P
   const remove = () => rm(temporary, { recursive: true, force: true });
   const file = join(temporary, "source.tar.gz");
   try {
-    // tar treats a name that begins with @ as an archive and copies its entries.
+    // The prefix is needed because tar treats a name that begins with @ as an archive and copies its entries.
     const names = paths.map((path) => `./${path}`);
     await create({ gzip: true, portable: true, noDirRecurse: true, cwd: folder, file }, names);
     const { size: bytes } = await stat(file);
@@ -183,7 +183,7 @@ async function addFile(root: string, path: string, found: SourceFiles): Promise<
     );
 }
 
-/** The last matching rule decides: rules of deeper folders come after those of their parents. */
+/** The last matching rule decides. The rules of a folder come after those of its parent folders. */
 function isExcluded(path: string, entry: Dirent, rules: readonly Rules[]): boolean {
   let isOut = false;
   for (const { rules: own, base } of rules) isOut = own.excludes(path.slice(base.length), entry.isDirectory()) ?? isOut;

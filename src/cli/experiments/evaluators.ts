@@ -17,14 +17,14 @@ type Evaluator = (input: EvaluatorInput) => unknown;
 export type Evaluators = ReadonlyMap<string, Evaluator>;
 
 /**
- * The functions that a module exports, and those of the object that it exports as default.
+ * Loads the functions that a module exports, and those of its default export if that is an object.
  *
  * @throws CommandError when the module cannot be loaded or exports no function
  */
 export async function loadEvaluators(path: string): Promise<Evaluators> {
   let module: JsonObject;
   try {
-    // Graphs are loaded in the same way: all of TypeScript is supported, and LangChain is resolved from the project.
+    // Uses the loader of graphs, which supports all TypeScript syntax and resolves LangChain from the module's project.
     const { importerFor } = await import("../../agent-server/graph-hosts/inside/loading/load.ts");
     module = (await importerFor(dirname(resolve(path)))(resolve(path))).exports;
   } catch (error) {
@@ -41,7 +41,7 @@ export async function loadEvaluators(path: string): Promise<Evaluators> {
   );
 }
 
-/** The scores of a row. An evaluator that throws adds a score with an error; the others still run. */
+/** Returns the scores of a row. An evaluator that throws adds a score with an error; the others still run. */
 export async function evaluate(evaluators: Evaluators, input: EvaluatorInput): Promise<JsonObject[]> {
   const scores: JsonObject[] = [];
   for (const [key, evaluator] of evaluators) {
@@ -54,7 +54,7 @@ export async function evaluate(evaluators: Evaluators, input: EvaluatorInput): P
   return scores;
 }
 
-/** A number or boolean becomes a score, a string becomes a label, an object is used as it is, and an array contains several of these. */
+/** Converts a number or boolean to a score and a string to a label. Objects are kept; the elements of an array are converted. */
 function toScores(key: string, result: unknown): JsonObject[] {
   if (result === undefined || result === null) return [];
   if (Array.isArray(result)) return result.flatMap((element) => toScores(key, element));

@@ -15,7 +15,7 @@ export interface Exported {
 
 export const WRITERS = { json: jsonText, jsonl: jsonlText, csv: csvText };
 
-/** The body of an upload. Start and end come last, because they cover all rows. */
+/** Writes an upload request body. The experiment's start and end times come last, because they are computed from all rows. */
 async function* jsonText({ session, dataset, summary, rows }: Exported): AsyncGenerator<string> {
   const metadata = session.extra?.metadata;
   const head = {
@@ -56,7 +56,7 @@ interface Column {
   cell(row: JsonObject, scores: Map<string, JsonObject>, rest: JsonObject[]): unknown;
 }
 
-/** Spreadsheets end a line at a lone carriage return, so it is quoted, too. */
+/** Also quotes cells that contain a lone carriage return, because spreadsheets treat it as the end of a line. */
 const line = (cells: unknown[]): string => stringify([cells], { quoted_match: /\r/ });
 
 const json = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value));
@@ -65,8 +65,8 @@ const field = (name: string, of = name): Column => ({ name, cell: (row) => row[o
 const jsonField = (name: string, of = name): Column => ({ name, cell: (row) => json(row[of]) });
 
 /**
- * A header, then one line per row. The score columns come from the statistics of the experiment, so the rows can be streamed. An object
- * is one cell of JSON, because its keys differ between rows.
+ * Writes a header and one line per row. The score columns are derived from the experiment's feedback statistics, so rows can be streamed.
+ * An object is written as JSON in one cell, because its keys differ between rows.
  */
 async function* csvText({ session, rows }: Exported): AsyncGenerator<string> {
   const parts = scoreColumns(session.feedback_stats ?? {});
@@ -102,7 +102,7 @@ function scoreColumns(stats: FeedbackStats): [part: ScorePart, key: string][] {
   });
 }
 
-/** For each key, the first score whose fields all fit the columns of the key goes into them; the others go into `rest`. */
+/** `scores` contains the first score of each key whose fields all have columns; `rest` contains all other scores. */
 function splitScores(all: JsonObject[], names: ReadonlySet<string>) {
   const scores = new Map<string, JsonObject>();
   const rest: JsonObject[] = [];
@@ -114,7 +114,7 @@ function splitScores(all: JsonObject[], names: ReadonlySet<string>) {
   return { scores, rest };
 }
 
-/** Fields of a score that CSV omits. */
+/** Fields of a score that are not written to its CSV columns. */
 const OMITTED = ["key", "feedback_source", "created_at", "modified_at"];
 
 function fitsColumns(score: JsonObject, names: ReadonlySet<string>): boolean {

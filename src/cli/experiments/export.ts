@@ -24,7 +24,7 @@ export interface ExportFlags {
 const PAGE = 100;
 
 /**
- * Writes an experiment to a file that `experiments upload` accepts: the same rows with the same IDs, times and scores. Only JSON
+ * Writes an experiment to a file that `experiments upload` accepts, with the IDs, times and scores of its rows. Only the JSON format
  * includes the fields and scores of the experiment itself.
  *
  * @throws CommandError when the experiment does not exist or the file cannot be written; a failed export leaves no partial file
@@ -33,7 +33,7 @@ export async function exportExperiment(experiment: string, flags: ExportFlags, t
   const format = flags.format ?? formatOf(flags.output);
   const session =
     (isUuid(experiment) ? await findById(target, experiment) : undefined) ?? (await findByName(target, experiment));
-  // On one terminal, progress and output would overwrite each other.
+  // If the output goes to a terminal, progress is not shown, because the two would overwrite each other.
   const isShared = flags.output === undefined && process.stdout.isTTY;
   const progress = new Progress(isShared ? { write: () => true } : process.stderr);
   const total = session.run_count ?? 0;
@@ -74,7 +74,7 @@ async function write(text: AsyncIterable<string>, output: string | undefined): P
   } catch (error) {
     if (output !== undefined) await rm(partial, { force: true });
     const { code, syscall } = error as NodeJS.ErrnoException;
-    // The reader of the pipe, such as `head`, has closed it.
+    // The reader of the pipe, such as `head`, has closed the pipe. This is not an error.
     if (code === "EPIPE") return;
     if (!syscall) throw error;
     throw new CommandError(`Cannot write ${output ?? "standard output"} (${code}). Choose another file with --output.`);
@@ -103,7 +103,7 @@ async function readDataset(target: Target, { name, reference_dataset_id }: Sessi
   return requestJson<Dataset>(target, "GET", `/api/v1/datasets/${reference_dataset_id}`);
 }
 
-/** The scores of the experiment as a whole. */
+/** Reads the scores of the experiment as a whole. */
 async function readSummaryScores(target: Target, { id }: Session): Promise<JsonObject[]> {
   const scores: JsonObject[] = [];
   for (let offset = 0; ; offset += PAGE) {
@@ -148,7 +148,7 @@ function rowsOfExample({ id, inputs, outputs, runs }: ExampleWithRuns): JsonObje
   });
 }
 
-/** Omits the IDs of the feedback and of its comparison, which belong to the stored experiment. */
+/** Converts stored feedback to the score of an upload. Omits the IDs of the feedback and of its comparison. */
 function scoreOf(feedback: Feedback): JsonObject {
   const { key, score, value, comment, correction, feedback_source, feedback_group_id, extra, created_at, modified_at } =
     feedback;

@@ -32,7 +32,7 @@ export class InputFile {
     return "";
   }
 
-  /** The content from the start, without a byte order mark. */
+  /** Starts a new pass and yields the content without its byte order mark. */
   async *chunks(): AsyncGenerator<Buffer> {
     this.read = 0;
     const stream = createReadStream(this.#path, { highWaterMark: CHUNK_BYTES });
@@ -44,7 +44,7 @@ export class InputFile {
     }
   }
 
-  /** An error with its position, for example `results.jsonl, line 5: ...`; an empty position means the whole file. */
+  /** Returns an error with its position, such as `results.jsonl, line 5: ...`. An empty position means the whole file. */
   error(position: string, problem: string): CommandError {
     return new CommandError(`${this.name}${position ? `, ${position}` : ""}: ${problem}`);
   }

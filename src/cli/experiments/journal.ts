@@ -2,19 +2,19 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync,
 import { idOfName } from "../../platform/lib/ids.ts";
 import type { ExperimentRef, ExperimentRow } from "./store-traces.ts";
 
-/** Namespace of the run IDs for rows in a journal of an earlier version, which have none. */
+/** Namespace of the run IDs that are generated for rows in journals of earlier versions, which have no run IDs. */
 const NAMESPACE = "8d9c4c0e-52a5-5d39-8e8a-6f6d1b1c9a12";
 
 interface ExperimentEntry {
   experiment: ExperimentRef;
 }
 
-/** The experiment and its finished rows, one per line. A row is flushed to disk before it counts as finished. */
+/** A file with the experiment and its finished rows, one per line. A row is flushed to disk before it is counted. */
 export class Journal {
   readonly file: string;
   readonly #counts = new Map<string, number>();
   readonly #output: number;
-  /** Undefined in a new journal, and in one of an earlier version. */
+  /** Undefined in a new journal, and in a journal that an earlier version wrote. */
   experiment: ExperimentRef | undefined;
 
   constructor(file: string) {
@@ -46,7 +46,7 @@ export class Journal {
     this.#append(row);
   }
 
-  /** Replaces the experiment of a journal without rows. */
+  /** Sets the experiment. The caller must not replace the experiment of a journal that contains rows. */
   addExperiment(experiment: ExperimentRef): void {
     this.#append({ experiment });
   }
@@ -59,7 +59,7 @@ export class Journal {
     unlinkSync(this.file);
   }
 
-  /** Drops a line that a crash has cut off: its example runs again. */
+  /** Reads the file and removes an incomplete last line, which a crash can leave. The example of that line runs again. */
   #load(): void {
     const text = readFileSync(this.file, "utf8");
     const complete = text.slice(0, text.lastIndexOf("\n") + 1);

@@ -1,5 +1,5 @@
 export interface ProgressStep {
-  /** From 0 to 1; undefined when the total is unknown. */
+  /** Completed fraction from 0 to 1; undefined when the total is unknown. */
   fraction?: number;
   rows: number;
 }
@@ -8,7 +8,7 @@ type Output = Pick<NodeJS.WriteStream, "write"> & { isTTY?: boolean; columns?: n
 
 const BAR_CHARS = 24;
 
-/** Intervals of updates: a terminal redraws its line, a log gets one line each. */
+/** Minimum interval between updates: on a terminal, an update redraws the line; in a log, it adds a line. */
 const TERMINAL_INTERVAL_MS = 100;
 const LOG_INTERVAL_MS = 5_000;
 
@@ -22,7 +22,7 @@ export class Progress {
   readonly #started_at: number;
   #shown_at: number;
 
-  /** @param now milliseconds of any clock */
+  /** @param now returns a time in milliseconds; only differences are used */
   constructor(output: Output, now: () => number = () => performance.now()) {
     this.#output = output;
     this.#now = now;
@@ -59,7 +59,7 @@ export class Progress {
     return `${percent}${countOf(rows, "row")}, ${countOf(rate, "row")}/s`;
   }
 
-  /** Redraws the line, cut to the width of the terminal: only the last line of wrapped text could be redrawn. */
+  /** Redraws the line, truncated to the terminal width: of a wrapped line, only the last part could be overwritten. */
   #redraw(line: string): void {
     this.#output.write(`\r${line.slice(0, Math.max(0, (this.#output.columns ?? 80) - 1))}${CLEAR}`);
   }
@@ -71,5 +71,5 @@ function bar({ fraction }: ProgressStep): string {
   return `${"█".repeat(full)}${"░".repeat(BAR_CHARS - full)}`;
 }
 
-/** `1,234 rows`, `1 row`. */
+/** Formats a count with its noun: `1,234 rows`, `1 row`. */
 export const countOf = (n: number, noun: string): string => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;

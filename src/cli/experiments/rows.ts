@@ -6,14 +6,14 @@ import { CommandError } from "../command.ts";
 import type { InputFile } from "./input-file.ts";
 
 export interface ReadOptions {
-  /** ID of the dataset, or else its name. */
+  /** ID of the dataset, or its name if no ID is set. */
   dataset?: string;
-  /** Select one of several experiments in a file. */
+  /** `provider` and `prompt` select one of several experiments in a promptfoo file. */
   provider?: string;
   prompt?: string;
 }
 
-/** Reads files of one format. Rows are read during their iteration, everything else before it. */
+/** Reads a file of one format. The rows are read from the file only while they are iterated. */
 export type ReadFormat = (file: InputFile, options: ReadOptions) => Results | Promise<Results>;
 
 /** @throws CommandError when no dataset is set */
@@ -68,7 +68,7 @@ export class RowCompleter {
   readonly #now_us = Date.now() * 1000;
   #first_us = Number.POSITIVE_INFINITY;
   #last_us = Number.NEGATIVE_INFINITY;
-  /** By ID of the inputs: the ID of the inputs with their first expected outputs. */
+  /** Maps an ID derived from inputs to the ID derived from these inputs and the first expected outputs that occurred with them. */
   readonly #ids = new Map<string, string>();
   readonly #unknown = new Set<string>();
 
@@ -98,7 +98,7 @@ export class RowCompleter {
     };
   }
 
-  /** A file without rows is most likely the wrong file. */
+  /** Yields the rows. Throws an error if there are none, because the file is then most likely the wrong one. */
   async *#requireRows(rows: AsyncIterable<ReadRow>): AsyncGenerator<ReadRow> {
     let isEmpty = true;
     for await (const row of rows) {
@@ -127,7 +127,7 @@ export class RowCompleter {
 
   #setTimes(row: JsonObject, latency_us: number): void {
     const given = { start: timeOf(row.start_time), end: timeOf(row.end_time) };
-    // The service reports an invalid time.
+    // Invalid times are sent unchanged, because the service rejects them with an error.
     if (Number.isNaN(given.start) || Number.isNaN(given.end)) return;
     const start_us = given.start ?? (given.end ?? this.#now_us + latency_us) - latency_us;
     const end_us = given.end ?? start_us + latency_us;
@@ -145,13 +145,13 @@ export class RowCompleter {
   }
 }
 
-/** Microseconds since the epoch; undefined for null, NaN for an invalid time. */
+/** Returns microseconds since the epoch; undefined for a missing time, NaN for an invalid time. */
 function timeOf(value: unknown): number | undefined {
   if (value === undefined || value === null) return undefined;
   return (typeof value === "string" ? microsecondsOf(value) : undefined) ?? Number.NaN;
 }
 
-/** Equal for equal content: the keys are sorted. */
+/** Returns the value as JSON with sorted keys, so that equal values have equal texts. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);

@@ -26,8 +26,8 @@ export interface RunFlags {
 const PAGE = 100;
 
 /**
- * Runs an assistant on the examples of a dataset, evaluates the outputs, and stores the runs as traces of an experiment. The server
- * traces its own runs below them. Finished rows are in a journal file, so the same command continues after a crash.
+ * Runs an assistant on the examples of a dataset, evaluates the outputs, and stores each row as a trace of an experiment. The server's own
+ * traces of the agent runs become part of these. Finished rows are kept in a journal file, so the same command can resume after a failure.
  *
  * @throws CommandError when a request fails; the journal keeps the finished rows
  */
@@ -51,7 +51,7 @@ export async function runExperiment(flags: RunFlags, target: Target): Promise<vo
 }
 
 /**
- * The experiment of the journal, or a new one. It is in the journal before the first row.
+ * Returns the experiment of the journal. If there is none with this name, adds a new experiment to the journal.
  *
  * @throws CommandError when the journal has rows of another experiment
  */
@@ -71,7 +71,7 @@ async function findDataset(target: Target, name: string): Promise<Dataset> {
   const query = new URLSearchParams({ name });
   const [dataset] = await requestJson<Dataset[]>(target, "GET", `/api/v1/datasets?${query}`);
   if (dataset) return dataset;
-  throw new CommandError(`There is no dataset "${name}" at ${target.url}: pass the name or ID of an existing dataset.`);
+  throw new CommandError(`There is no dataset named "${name}" at ${target.url}: pass the name of an existing dataset.`);
 }
 
 async function readExamples(target: Target, { id }: Dataset): Promise<Example[]> {
@@ -84,7 +84,7 @@ async function readExamples(target: Target, { id }: Dataset): Promise<Example[]>
   }
 }
 
-/** The same command has the same journal, so it finds its finished rows. */
+/** The name depends only on the dataset and the assistant, so a repeated command finds its finished rows. */
 const defaultJournal = ({ dataset, assistant }: RunFlags): string =>
   `${`${dataset}-${assistant}`.replaceAll(/[^\p{L}\p{N}_-]+/gu, "-")}.experiment.jsonl`;
 
@@ -134,7 +134,7 @@ async function runExample(
   const result = await requestJson<unknown>(target, "POST", "/runs/wait", {
     assistant_id,
     input: inputs,
-    // The server stores the trace of its run below the run of this row.
+    // Makes the server store the agent run's trace as a child of this row's run.
     config: { configurable: { "langsmith-trace": segmentOf(start_ms * 1000, run_id) } },
     langsmith_tracer: { project_name },
   });

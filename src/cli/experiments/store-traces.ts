@@ -6,7 +6,7 @@ import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError, type Target } from "../command.ts";
 import { describeFailure, request, requestJson } from "../service-client.ts";
 
-/** An experiment that exists, or will exist before its first row. */
+/** Reference to an experiment, which may not exist yet. */
 export interface ExperimentRef {
   id: string;
   name: string;
@@ -14,11 +14,11 @@ export interface ExperimentRef {
 
 /** A finished run of an example. */
 export interface ExperimentRow {
-  /** Of the run. */
+  /** ID of the root run of the trace. */
   run_id: string;
-  /** Of the example. */
+  /** ID of the example. */
   row_id: string;
-  /** Time of the version of the example, ISO 8601; rows of a journal of an earlier version have none. */
+  /** ISO 8601 time that identifies the version of the example. Missing in rows of journals that an earlier version wrote. */
   example_version?: string | undefined;
   run_name: string;
   inputs: JsonObject;
@@ -33,12 +33,12 @@ export interface ExperimentRow {
 /** Namespace of IDs derived from run IDs, so that a repeated upload stores nothing twice. It must never change. */
 const NAMESPACE = "2f6b51f0-38a6-5c1e-9c0e-0d1f7e2b4a66";
 
-/** The limits of a request that the service announces to the official clients. */
+/** Limits of a request. The service reports the same limits to the official clients. */
 const MAX_ROWS = 100;
 const MAX_CHARS = 10 * 2 ** 20;
 
 /**
- * Stores the runs of an experiment as the official clients store those of `evaluate()`: each row is a trace with its feedback.
+ * Stores the rows of an experiment in the same way as `evaluate()` of the official clients: each row as a trace with feedback.
  *
  * @param id of an experiment that {@link createExperiment} has created
  * @throws CommandError when the service rejects a row

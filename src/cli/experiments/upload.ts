@@ -36,7 +36,7 @@ export async function uploadExperiment(path: string, flags: UploadFlags, target:
   try {
     const results = await READERS[format](file, { ...flags, dataset: flags.datasetId ?? flags.dataset });
     const body = bodyOf(file, results, upload);
-    // An error in the first chunk is reported before anything is sent.
+    // The first chunk is read before the request starts, so an error in it is reported before anything is sent.
     const first = await body.next();
     const chunks = continueFrom(first, body, () =>
       progress.showWait(step(), "waiting for the service to store the uploaded rows"),
@@ -62,7 +62,7 @@ interface Upload {
   positions: number[];
 }
 
-/** A dataset that is set by name or by ID overrides both fields of the file. */
+/** A dataset flag, whether name or ID, overrides both the name and the ID in the file. */
 function overridesOf({ name, dataset, datasetId, description, metadata }: UploadFlags): JsonObject {
   const hasDataset = dataset !== undefined || datasetId !== undefined;
   return {
@@ -73,7 +73,7 @@ function overridesOf({ name, dataset, datasetId, description, metadata }: Upload
   };
 }
 
-/** The rows come first, because the start and end of the experiment are known only after all rows are read. */
+/** Yields the request body. The rows come first, because the experiment's start and end are known only after all rows are read. */
 async function* bodyOf(file: InputFile, results: Results, { overrides, positions }: Upload): AsyncGenerator<string> {
   let text = '{"results":[';
   for await (const { text: row, position } of results.rows) {
@@ -86,7 +86,7 @@ async function* bodyOf(file: InputFile, results: Results, { overrides, positions
   yield `${text}\n],${JSON.stringify(fieldsOf(file, results, overrides)).slice(1)}`;
 }
 
-/** The upload without its rows. */
+/** Returns all fields of the upload except the rows. */
 const fieldsOf = (file: InputFile, results: Results, overrides: JsonObject): JsonObject => ({
   experiment_name: file.stem,
   ...results.head(),
@@ -117,7 +117,7 @@ function describeRejection(
   answer: Answer,
 ): string {
   if (answer.status === 422) {
-    // The index of an element is shown only if it differs from the index in the upload.
+    // Without a position, the error shows only the index in the upload, which is then equal to the index in the file.
     const describe = (row: number) =>
       results.unit === "element" && positions[row] === row ? undefined : `${results.unit} ${positions[row]}`;
     const errors = listErrors(answer, describe);
@@ -163,7 +163,7 @@ function locationOf([, ...loc]: ValidationError["loc"], describe: DescribePositi
 const fieldPath = (loc: ValidationError["loc"]): string =>
   loc.map((part, index) => (typeof part === "number" ? `[${part}]` : index > 0 ? `.${part}` : part)).join("");
 
-/** The offending value, unless it is long. */
+/** Returns `, not` and the offending value; an empty string if the value is long, an object or null. */
 function shortInput(input: unknown): string {
   if (input === undefined || input === null || typeof input === "object") return "";
   const text = JSON.stringify(input);

@@ -14,17 +14,17 @@ export interface RotateFlags extends Flags {
   retire?: boolean;
 }
 
-/** Time within which a process stores a secret that it encrypted just before the new key was added. */
+/** Time to wait after a new key is added, until other processes have stored the secrets that they encrypted with the previous key. */
 const SETTLE_MS = 5_000;
 
-/** Encrypts all secrets with a new key while services run. Continues a rotation that was interrupted. */
+/** Re-encrypts all secrets with a new key. Services can keep running. Continues an interrupted rotation. */
 export async function rotateEncryption({ retire = false, ...flags }: RotateFlags): Promise<void> {
   const source = keySourceOf(readStorageConfig(flags, process.env));
   await withSharedDatabase(flags, async (database, log) => {
     let unlock: (() => void) | undefined;
     try {
       if (source.kind === "file" && new KeyFile(source.path).isReplaceable()) unlock = lockFile(source.path);
-      // Runs first, because the key ring does not open if a key is missing, even one that encrypts nothing.
+      // Runs first, because the key ring cannot be opened if a registered key is missing from its source, even an unused one.
       if (retire) await retireUnused(database);
       const ring = await openKeyRing(database, source, log);
       if (source.kind === "file") await addKey(database, ring, new KeyFile(source.path));
@@ -44,7 +44,7 @@ async function addKey(database: Database, ring: KeyRing, file: KeyFile): Promise
     console.log(`Continuing the interrupted rotation to key ${ring.first.key_id}.`);
     return;
   }
-  // File first: a key that is in the database but in no file prevents every service from starting.
+  // The file is written first, because services cannot start while the database refers to a key that is not in the file.
   file.prepend(generateEncryptionKey());
   ring.reloadIfChanged();
   await checkKeys(database, ring.keys, file.path);

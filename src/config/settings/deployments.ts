@@ -2,13 +2,13 @@ import { ConfigError } from "../../platform/errors.ts";
 import { hostName } from "./server.ts";
 import { duration, enabled, integer, list, MAX_RETENTION_MS, oneOf, setting, text } from "./setting.ts";
 
-/** User IDs that systemd reserves for dynamic users and for user namespaces of containers. */
+/** User IDs that systemd reserves for dynamic users. */
 const USER_IDS = "61184-65519";
 
-/** A Docker reference needs a registry with a dot or a port; a first part without either belongs to docker.io. */
+/** In a Docker image name, the first part is a registry host only if it is `localhost` or contains a dot or a port. */
 const REGISTRY = /^(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.-]+:\d+)(\/[a-z0-9._-]+)*$/;
 
-/** How deployments are built, started and reached. */
+/** Settings that determine how deployments are built, run and reached. */
 export const deploymentSettings = {
   deployments_domain: setting("THREADMILL_DEPLOYMENTS_DOMAIN", hostName, {
     meaning:
@@ -107,12 +107,12 @@ function readDeployUser(value: string, name: string): { name: string } | { from:
   );
 }
 
-/** The engine must be local: the driver mounts folders of this machine and publishes ports on its loopback. */
+/** The engine must be local: the driver mounts folders of this machine and publishes ports on its loopback address. */
 function readDockerSocket(value: string, name: string): string {
   const [, socket] = /^unix:\/\/(\/.+)$/.exec(value) ?? [];
   if (socket !== undefined) return socket;
   throw new ConfigError(
-    `${name} must be the socket of an engine on this machine, such as unix:///var/run/docker.sock, but is "${value}".`,
+    `${name} must be the unix:// URL of a Docker Engine socket on this machine, such as unix:///var/run/docker.sock, but is "${value}".`,
   );
 }
 

@@ -2,10 +2,10 @@ import { ConfigError } from "../../platform/errors.ts";
 import { isObject } from "../../platform/lib/json/json.ts";
 import { duration, enabled, MAX_RETENTION_MS, setting, text } from "./setting.ts";
 
-/** Names of scopes by a claim and one of its values. */
+/** Scope names by claim name and claim value. */
 export type OidcScopes = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 
-/** JWTs of callers, and the OAuth tokens that agents use. */
+/** Settings of the JWTs of callers and of the OAuth tokens that agents use. */
 export const oauthSettings = {
   oidc_issuer: setting("THREADMILL_OIDC_ISSUER", text, {
     meaning:

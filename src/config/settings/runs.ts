@@ -4,7 +4,7 @@ import { duration, enabled, integer, list, oneOf, seconds, setting, size, text }
 
 const MIB = 2 ** 20;
 
-/** Graph hosts, and the time limits of runs. */
+/** Settings of graph hosts and runs. */
 export const runSettings = {
   hosts: setting(["--hosts <number>", "THREADMILL_HOSTS"], integer(1, 256), {
     visibility: "public",

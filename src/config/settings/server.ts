@@ -15,7 +15,7 @@ import {
 
 const MAX_BODY_BYTES = 2 ** 31;
 
-/** Where the service listens, which callers and pages reach it, and what it accepts. */
+/** Settings of the server: addresses, access, limits and retention. */
 export const serverSettings = {
   host: setting(["--host <address>", "THREADMILL_HOST"], text, {
     visibility: "public",

@@ -3,20 +3,20 @@ import { ConfigError } from "../../platform/errors.ts";
 /** Environment variables by name. */
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** `public` settings are in the README, too. `internal` ones are undocumented: the control plane sets them in its instances. */
+/** `public` settings are also listed in the README. `internal` settings are undocumented: the control plane sets them in its instances. */
 export type Visibility = "public" | "advanced" | "internal";
 
-/** Parses the text of a setting. `name` is for the ConfigError that it throws. */
+/** Parses the text of a setting. Throws a ConfigError that contains `name` if the text is invalid. */
 export type Read<T> = (text: string, name: string) => T;
 
 interface Description {
   /** Default: `advanced`. */
   visibility?: Visibility;
-  /** Markdown with links relative to docs/. The first sentence is the text of `--help` and of the README. */
+  /** Markdown with links relative to docs/. `--help` and the README contain the first sentence. */
   meaning: string;
-  /** The default, written as the value of the variable. */
+  /** The default value as text, in the form that the environment variable has. */
   default?: string;
-  /** The default in documents, if it differs. */
+  /** The default as shown in the documentation, if it differs from `default`. */
   shown_default?: string;
   /** Keeps the value out of the log. */
   secret?: true;
@@ -24,7 +24,7 @@ interface Description {
 
 export interface Setting<T> extends Description {
   visibility: Visibility;
-  /** As commander declares it: `--port <number>`. A flag takes precedence over the environment. */
+  /** The flag in commander's syntax, such as `--port <number>`. It takes precedence over environment variables. */
   flag: string | undefined;
   /** Environment variables. The first one that is set is used; empty means the default. */
   env: readonly string[] | undefined;
@@ -48,7 +48,7 @@ export function setting<T>(names: Names, read: Read<T>, description: Description
   };
 }
 
-/** The first sentence of the meaning, without links and full stop. */
+/** Returns the first sentence of the meaning as plain text, without link targets and the final period. */
 export const summaryOf = ({ meaning }: Pick<Setting<unknown>, "meaning">): string =>
   (/^.*?(?=\.(?: |$))/.exec(meaning)?.[0] ?? meaning).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 
@@ -92,7 +92,7 @@ const MS_BY_UNIT: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_60
  */
 const MAX_TIMER_MS = 24 * 86_400_000;
 
-/** Milliseconds from `500ms`, `30s`, `1.5m`, `24h` or `7d`. */
+/** Parses a duration, such as `500ms`, `30s`, `1.5m`, `24h` or `7d`, to milliseconds. */
 export const duration =
   (min_ms = 1, max_ms = MAX_TIMER_MS): Read<number> =>
   (value, name) => {
@@ -104,13 +104,13 @@ export const duration =
     );
   };
 
-/** The largest unit in which a duration is a whole number. */
+/** Formats a duration in the largest unit in which it is a whole number. */
 export function durationText(ms: number): string {
   const [unit, size] = Object.entries(MS_BY_UNIT).findLast(([, unit_ms]) => ms % unit_ms === 0) as [string, number];
   return `${ms / size}${unit}`;
 }
 
-/** Milliseconds from a number of seconds, the unit of settings whose names come from the LangGraph server. */
+/** Parses a number of seconds to milliseconds. Settings whose names come from the LangGraph server are in seconds. */
 export const seconds: Read<number> = (value, name) => {
   const number = Number(value);
   if (Number.isFinite(number) && number >= 0 && number < 2_000_000) return Math.round(number * 1000);
@@ -127,7 +127,7 @@ const BYTES_BY_UNIT: Record<string, number> = {
   GIB: 2 ** 30,
 };
 
-/** Bytes from `50MB` (10^6), `200MiB` (2^20) or a plain number. */
+/** Parses a size, such as `50MB` (10^6), `200MiB` (2^20) or a plain number, to bytes. */
 export const size =
   (min: number, max: number): Read<number> =>
   (value, name) => {

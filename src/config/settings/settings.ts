@@ -36,7 +36,7 @@ export function readSection<S extends Section>(section: S, flags: Flags, env: En
   return Object.fromEntries(entries) as ValuesOf<S>;
 }
 
-/** The settings that differ from their defaults, by variable or flag. Secrets have the value `[set]`. */
+/** Returns the settings that differ from their defaults, by flag or variable. The values of secrets are replaced with `[set]`. */
 export function changedSettings(flags: Flags, env: Env): Record<string, string> {
   const changed: Record<string, string> = {};
   for (const setting of ALL_SETTINGS) {
@@ -46,14 +46,14 @@ export function changedSettings(flags: Flags, env: Env): Record<string, string> 
   return changed;
 }
 
-/** Environment variables `THREADMILL_...` that are not settings of this version: misspelt or renamed. */
+/** Returns the environment variables `THREADMILL_...` that are not settings of this version, for example misspelled or renamed ones. */
 export function unknownVariables(env: Env): string[] {
   const names = ALL_SETTINGS.flatMap((setting) => setting.env ?? []);
   const known = new Set([...names, ...CLIENT_VARIABLES]);
   return Object.keys(env).filter((name) => name.startsWith("THREADMILL_") && !known.has(name));
 }
 
-/** Read by commands that call a running service. */
+/** Variables that only the commands that call a running service read. */
 const CLIENT_VARIABLES = ["THREADMILL_API_KEY"];
 
 /** The key of a flag in {@link Flags}: `databaseUrl` for `--database-url <url>`. */
@@ -64,7 +64,7 @@ function findText({ env: names = [], flag }: Setting<unknown>, flags: Flags, env
   const option = flag?.split(" ")[0];
   const name = option && names[0] ? `${option} (or ${names[0]})` : (option ?? names[0] ?? "");
   const given = flag === undefined ? undefined : flags[flagKey(flag)];
-  // An empty value takes precedence over later names: an instance on SQLite has an empty --database-url; its graphs may set DATABASE_URL.
+  // An empty value also overrides later names: an instance on SQLite has an empty database URL, although its graphs may use DATABASE_URL.
   if (given !== undefined) {
     const text = typeof given === "boolean" ? String(Number(given)) : String(given);
     return { text: text || undefined, name, variable: option ?? name };

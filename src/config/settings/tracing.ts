@@ -1,7 +1,7 @@
 import { ConfigError } from "../../platform/errors.ts";
 import { enabled, oneOf, type Read, setting, text } from "./setting.ts";
 
-/** The fraction of runs that are traced. */
+/** Parses the fraction of runs that are traced. */
 const fraction: Read<number> = (value, name) => {
   if (value === "on" || value === "off") return value === "on" ? 1 : 0;
   const number = Number(value);
@@ -9,7 +9,7 @@ const fraction: Read<number> = (value, name) => {
   throw new ConfigError(`${name} must be on, off, or a fraction of the runs from 0.0 to 1.0, but is "${value}".`);
 };
 
-/** The traces of agents' runs, and their export. The names that begin with OTEL are those of OpenTelemetry. */
+/** Settings for tracing agent runs and exporting traces. Variables that begin with `OTEL` are the standard ones of OpenTelemetry. */
 export const tracingSettings = {
   tracing_rate: setting("THREADMILL_TRACING", fraction, {
     visibility: "public",
@@ -61,7 +61,7 @@ export const tracingSettings = {
   ),
 };
 
-/** `name=value` pairs separated by commas; values are percent-encoded. */
+/** Parses `name=value` pairs that are separated by commas. The values are percent-encoded. */
 function readHeaders(value: string, name: string): Record<string, string> {
   const pairs = value.split(",").filter((pair) => pair.trim() !== "");
   return Object.fromEntries(

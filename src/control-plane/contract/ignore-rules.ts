@@ -1,6 +1,6 @@
 /**
- * Names of files and folders that are never part of deployed source: they are generated files or local files. The contents of
- * .env files are sent as secrets.
+ * Names of files and folders that are never part of deployed source, because they are generated or local. The variables in
+ * the project's env file are sent as secrets instead.
  */
 export const NEVER_DEPLOYED =
   /^(node_modules|\.git|\.threadmill|\.langgraph_api|\.DS_Store|\.env|\.env\.(?!example$|sample$).*)$/;
@@ -23,7 +23,7 @@ export interface IgnoreRules {
 }
 
 /**
- * Parses a .gitignore, or a .dockerignore, in which every pattern is anchored at the root.
+ * Parses a .gitignore or .dockerignore file. In a .dockerignore file, every pattern is anchored at the root.
  *
  * @see https://git-scm.com/docs/gitignore and https://docs.docker.com/build/concepts/context/#dockerignore-files
  */

@@ -1,10 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { uuid } from "../../platform/contract/fields.ts";
 
-/** Times from 1901 to 2250, as those of ingested runs. */
+/** Accepted times are from 1901 to 2250, as for ingested runs. */
 const [MIN_TIME_MS, MAX_TIME_MS] = [Date.UTC(1901, 0), Date.UTC(2250, 0)];
 
-/** How the open runs of a trace end, as an instance reports it. */
+/** An instance's report that an agent run has ended. The runs of its trace that are still open get the error `open_error`. */
 export const traceEnd = z.object({
   run_id: uuid,
   name: z.string().max(1_000),
@@ -16,5 +16,5 @@ export const traceEnd = z.object({
 
 export type ReportedTraceEnd = z.infer<typeof traceEnd>;
 
-/** The runs whose traces an instance deletes. */
+/** IDs of the agent runs whose traces are to be deleted. */
 export const deletedRuns = z.array(uuid).max(1_000);

@@ -59,7 +59,7 @@ const lines = jsonResponse(Logs, "A page of log lines.");
 
 const LogItems = z.object({ items: z.array(LogLine), next_cursor: nullable(cursor) }).openapi("DeploymentLogsResponse");
 
-/** Request body of the command-line clients. */
+/** Body of the log requests that the command-line clients send. */
 const LogsQuery = z
   .object({
     limit: optional(pageSize(1000, 50)),

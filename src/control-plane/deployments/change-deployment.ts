@@ -18,7 +18,7 @@ import {
   revisionConfigOf,
 } from "./source-rules.ts";
 
-/** Upload retention that covers the time until the revision's row is committed. */
+/** Time by which an upload is kept longer, so that it is not deleted before the revision that uses it is committed. */
 const UPLOAD_EXTENSION_MS = 3_600_000;
 
 export interface Change {
@@ -107,7 +107,7 @@ const needsRevision = ({ secrets, secret_references, source_config, source_revis
   hasRevisionFields(source_revision_config);
 
 interface NewRevisionInput {
-  /** The deployment's row is locked. */
+  /** The deployment. The transaction must have locked its row. */
   deployment: DeploymentRow;
   source: Source;
   source_revision_config: SourceRevisionConfig;

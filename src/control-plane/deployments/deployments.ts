@@ -32,7 +32,7 @@ export interface RequestContext {
 
 export type DeploymentsContext = Pick<VaultContext, "database" | "seal" | "log">;
 
-/** Writes the desired state of deployments and notifies the reconcilers with hints. */
+/** Writes the desired state of deployments to the database and notifies the reconcilers of changes. */
 export class Deployments {
   readonly #database: VaultContext["database"];
   readonly #seal: VaultContext["seal"];
@@ -185,7 +185,7 @@ export async function createDeployment(tx: Tx, seal: Seal, caller: Caller, given
   return deployment_id;
 }
 
-/** An upload belongs to a deployment, so a new deployment cannot have an upload. */
+/** Rejects a tarball in the first config: an upload belongs to a deployment, so a new deployment cannot have one. */
 function refuseTarball(source_tarball_path: string | null): void {
   if (source_tarball_path === null) return;
   throw new ApiError("bad_source", {
@@ -194,7 +194,7 @@ function refuseTarball(source_tarball_path: string | null): void {
   });
 }
 
-/** The namespace of a deployment must be one of the listener's namespaces. */
+/** Checks that the listener exists and that the deployment's namespace is one of the listener's namespaces. */
 async function requireListener(tx: Tx, caller: Caller, { listener_id, listener_config }: SourceConfig): Promise<void> {
   if (listener_id === null) return;
   const listener = await findListener(tx, caller.tenant_id, listener_id);

@@ -4,7 +4,7 @@ import { ApiError } from "../../platform/errors.ts";
 import type { Secret } from "../contract/records.ts";
 import type { DeploymentRow, RevisionRow } from "../storage/schema.ts";
 
-/** Variables that the service sets, or that would change the database of an instance. */
+/** Names that secrets must not have: the service sets them, they would change the settings of an instance, or LangSmith reserves them. */
 const RESERVED = new Set([
   "LANGCHAIN_TRACING_V2",
   "LANGSMITH_TRACING_V2",
@@ -42,7 +42,7 @@ const RESERVED_PREFIXES = ["DD_TRACE_", "LSD_"];
 export const isReserved = (name: string): boolean =>
   RESERVED.has(name) || RESERVED_PREFIXES.some((prefix) => name.startsWith(prefix));
 
-/** Names of environment variables; Kubernetes also allows dots and dashes. */
+/** Valid names of environment variables. Like Kubernetes, also allows dots and dashes. */
 const NAME = /^[A-Za-z_][\w.-]*$/;
 
 /**
@@ -66,7 +66,7 @@ export function checkSecrets(secrets: readonly Secret[]): void {
 
 const listed = (names: readonly string[]): string => [...new Set(names)].sort().join(", ");
 
-/** Row of the secrets. The ciphertext is bound to this row and cannot be decrypted for another row. */
+/** The row that contains the secrets. The ciphertext is bound to this row and cannot be decrypted for another row. */
 type SecretsOwner =
   | ({ table: "deployments" } & Pick<DeploymentRow, "tenant_id" | "deployment_id">)
   | ({ table: "revisions" } & Pick<RevisionRow, "tenant_id" | "revision_id">);

@@ -15,7 +15,7 @@ const FIELDS: Record<Source, readonly RevisionField[]> = {
   external_docker: ["image_uri"],
 };
 
-/** The config of a new deployment. custom_url is stored only for external_docker, because only that traffic can bypass this service. */
+/** Returns the config of a new deployment. custom_url is kept only for external_docker, whose traffic can bypass this service. */
 export const newSourceConfig = (source: Source, given: SourceConfigInput): SourceConfig => ({
   integration_id: given.integration_id ?? null,
   repo_url: given.repo_url || null,
@@ -48,7 +48,7 @@ export function changedSourceConfig(source: Source, before: SourceConfig, given:
   };
 }
 
-/** A missing field of an object equals null. */
+/** Whether a field is unchanged. In objects, a missing field is equal to null. */
 function isSame(given: unknown, before: unknown): boolean {
   if (typeof given !== "object" || given === null) return given === before;
   const fields = (before ?? {}) as Record<string, unknown>;
@@ -58,7 +58,7 @@ function isSame(given: unknown, before: unknown): boolean {
 export const hasRevisionFields = (given: SourceRevisionConfigInput | undefined): boolean =>
   Object.values(given ?? {}).some((value) => value !== undefined && value !== "");
 
-/** Missing fields keep the values of the previous revision. */
+/** Returns the config of a new revision. Missing fields keep the values of the previous revision. */
 export function revisionConfigOf(
   source: Source,
   given: SourceRevisionConfigInput | undefined,
@@ -128,7 +128,7 @@ function hasPassword(url: string): boolean {
 
 const isWithin = (path: string): boolean => !/^([/\\]|[A-Za-z]:)/.test(path) && !path.split(/[/\\]/).includes("..");
 
-/** Field name prefixes of the components with their own limits. */
+/** Prefixes of the resource_spec fields of each component: the API server, the queue, Redis and the database. */
 const PREFIXES = ["", "queue_", "redis_", "db_"] as const;
 
 /**

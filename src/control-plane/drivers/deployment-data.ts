@@ -3,7 +3,7 @@ import type { Database } from "../../platform/database/database.ts";
 import { dropDeploymentSchema, ensureDeploymentSchema, MissingPrivilegeError } from "../storage/deployment-schema.ts";
 import { DeployError, type InstanceSpec } from "./driver.ts";
 
-/** Provides the database of each deployment. All drivers use the same Postgres schema for a deployment. */
+/** Provides the database of each deployment. On Postgres, a deployment has the same schema with every driver. */
 export interface DeploymentDatabases {
   /**
    * Creates the schema and role of a deployment. Returns the database URL, or undefined for the embedded database in the data folder.
@@ -43,7 +43,7 @@ export const schemaOf = (deployment_id: string): string => `deployment_${deploym
 /** Postgres URL parameters that contain credentials. */
 const CREDENTIALS = ["user", "password", "passfile", "sslcert", "sslkey", "sslpassword"];
 
-/** Database URL for the role of a deployment, with the deployment's schema as search path. */
+/** Returns the database URL with the credentials of the deployment's role and the deployment's schema as search path. */
 function deploymentDatabaseUrl(
   database_url: string,
   { schema, role, password }: { schema: string; role: string; password: string },
@@ -53,7 +53,7 @@ function deploymentDatabaseUrl(
   [url.username, url.password] = [role, password];
   const options = [url.searchParams.get("options"), `-c search_path=${schema}`].filter(Boolean).join(" ");
   url.searchParams.set("options", options);
-  // Postgres clients do not decode `+` as a space.
+  // URLSearchParams encodes a space as `+`, which Postgres clients do not decode.
   url.search = url.search.replaceAll("+", "%20");
   return url.href;
 }

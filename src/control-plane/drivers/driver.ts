@@ -6,22 +6,22 @@ import type { LogLevel } from "../contract/logs.ts";
  */
 export interface DeployDriver {
   readonly kind: string;
-  /** Builds an artifact from source, and caches it by content. Drivers that run images have no `build`. */
+  /** Builds an artifact from source and caches it by content. Not implemented by drivers that run images. */
   build?(spec: BuildSpec, io: BuildIo): Promise<Built>;
   /**
-   * Makes an image available and returns its permanent name, so that the revision always starts the same image. Absent for drivers
+   * Makes an image available and returns its pinned name, so that a revision always starts the same image. Not implemented by drivers
    * that build. Called at the start of each rollout, even with a name that an earlier call returned.
    */
   pin?(spec: ImageSpec, io: BuildIo): Promise<string>;
   /** Starts the instance, or attaches to a running instance. */
   ensure(spec: InstanceSpec): Promise<InstanceRef>;
-  /** Checks the process or container. The reconciler checks `/ok`. */
+  /** Checks whether the process or container is running. The reconciler checks separately whether `/ok` responds. */
   probe(ref: InstanceRef): Promise<InstanceCondition>;
   /** Stops an instance, and kills it after the grace period. Does nothing if the instance has ended. */
   stop(ref: InstanceRef, options: { grace_ms: number }): Promise<void>;
-  /** Lists all instances of this service, including those of earlier processes, to attach to them and to stop orphans. */
+  /** Lists all instances of this service, including those that earlier processes of the service started. */
   list(): Promise<InstanceRef[]>;
-  /** Removes all builds of a deployment except these. Not called during a build. Drivers that run images do not implement it. */
+  /** Removes all builds of a deployment except those in `keep`. Not called during a build. Not implemented by drivers that run images. */
   prune?(deployment: { deployment_id: string; keep: readonly string[] }): Promise<void>;
   /** Removes a deployment's resources: folders, database, and images that no other deployment uses. */
   remove(deployment: { deployment_id: string; artifacts: readonly string[] }): Promise<void>;
@@ -51,7 +51,7 @@ export interface BuildSpec {
     | { kind: "tarball"; file: string; sha256: string }
     /** `ssh_key` is the private key for a repository that is fetched over ssh. */
     | { kind: "git"; url: string; ref: string | undefined; ssh_key: string | undefined };
-  /** Path of langgraph.json in the source. Default: the root of the source. */
+  /** Path of langgraph.json in the source. Default: `langgraph.json` in the root folder. */
   config_path: string | undefined;
   install_command: string | undefined;
   build_command: string | undefined;
@@ -68,13 +68,13 @@ export interface ImageSpec {
   deployment_id: string;
   /** Image name from the request, or the pinned name. */
   image: string;
-  /** Whether the name is a pinned name. The driver then does not query the registry again. */
+  /** Whether `image` is a pinned name. If so, the driver does not resolve it in the registry again. */
   pinned: boolean;
 }
 
 export interface BuildIo {
   log(line: LogLine): void;
-  /** Aborted when the revision is interrupted or the process stops. */
+  /** Aborted when the revision is interrupted or the service process stops. */
   signal: AbortSignal;
 }
 
@@ -116,7 +116,7 @@ export interface InstanceRef {
   instance_id: string;
   deployment_id: string;
   revision_id: string;
-  /** Driver-specific: pid and start time, or container ID. */
+  /** Driver-specific: the process ID and start time, or the container ID. */
   handle: string;
   address: string;
 }
@@ -124,7 +124,7 @@ export interface InstanceRef {
 export type InstanceCondition = { state: "running" } | { state: "ended"; reason: string };
 
 /**
- * A build or a start failed because of the user's source, image or settings. The message is shown to users. All other errors are
+ * Thrown if a build or a start fails because of the user's source, image or settings. The message is shown to users. Other errors are
  * retried.
  */
 export class DeployError extends Error {}
@@ -132,6 +132,6 @@ export class DeployError extends Error {}
 const FIRST_BACK_OFF_MS = 1_000;
 const MAX_BACK_OFF_MS = 60_000;
 
-/** The delay after `n` consecutive failures (at least 1): 1 s, 2 s, 4 s, up to 60 s. */
+/** Returns the delay after a number of consecutive failures (at least 1): 1 s, 2 s, 4 s, up to 60 s. */
 export const backOffMs = (failures: number): number =>
   Math.min(FIRST_BACK_OFF_MS * 2 ** (failures - 1), MAX_BACK_OFF_MS);

@@ -39,7 +39,7 @@ const withoutColors = (text: string): string => text.replace(/\u001b\[[\d;]*[A-Z
 
 export type LogReceiver = Pick<InstanceSpec, "log" | "logsPersisted">;
 
-/** Resolves when the lines are stored. Aborts `reading` if they cannot be stored: the next call of `ensure` sends the lines again. */
+/** Sends lines and waits until they are stored. On failure, aborts `reading`; the next call of `ensure` sends the lines again. */
 export async function sendLines(
   lines: readonly { text: string; at_ms: number }[],
   receiver: LogReceiver,
@@ -60,7 +60,7 @@ export async function sendLines(
 const MAX_TAIL_LINES = 5;
 const MAX_TAIL_LENGTH = 1_000;
 
-/** Last lines of a program's output, which usually explain why the program ended. Empty if there is no output. */
+/** Returns the last lines of a program's output, which usually explain why it ended; an empty string if there is no output. */
 export function stderrTail(lines: readonly string[]): string {
   const messages = lines.map((line) => readLogLine(line, 0)?.message ?? "").filter((line) => line !== "");
   return messages.slice(-MAX_TAIL_LINES).join("\n").slice(-MAX_TAIL_LENGTH);
@@ -71,7 +71,7 @@ const NEWLINE = 0x0a;
 /** Longer lines are split. */
 const MAX_BYTES = 64 * 1024;
 
-/** Splits a byte stream into lines. A character can span two chunks. */
+/** Splits a byte stream into lines. It buffers bytes, because a character can span two chunks. */
 export class LineSplitter {
   #rest: Buffer = Buffer.alloc(0);
 

@@ -16,7 +16,7 @@ import type { Control } from "../control.ts";
 import type { RequestContext } from "../deployments/deployments.ts";
 import type { DeploymentLogQuery } from "../logs.ts";
 
-/** Parameters that occur several times become a list. */
+/** Reads `deployment_ids` as a list, because the parameter can be repeated. */
 const repeatedIds: InputRules = {
   ...fastapiInput,
   query({ req }): Record<string, string[]> {

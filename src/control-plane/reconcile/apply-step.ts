@@ -57,7 +57,7 @@ export function routeTo(instances: readonly InstanceRow[], context: DeploymentCo
   facts.routed_upstreams = fingerprint(instances);
 }
 
-/** The switch of the router cannot be undone, so a failed commit is retried. */
+/** Switches the router, then commits the rows. The switch cannot be undone, so a failed commit is retried. */
 export async function switchTraffic(
   step: StepOf<"switch">,
   state: DeploymentState,

@@ -127,7 +127,7 @@ export class DeploymentController {
     else await this.#apply(step, state);
   }
 
-  /** Collects the traces of an instance until its row is removed, because runs may still end while the instance stops. */
+  /** Collects the traces of exactly these instances. They include draining instances, whose runs may still end. */
   #collectTraces(instances: readonly InstanceRow[]): void {
     const { collectTraces, seal } = this.#context;
     const wanted = new Map(instances.map((instance) => [`${instance.instance_id} ${instance.handle}`, instance]));
@@ -191,7 +191,7 @@ export class DeploymentController {
     if (is_released) this.close();
   }
 
-  /** Closes the controller when its lease was lost. Logs other failures. Returns false if the controller is closed. */
+  /** Closes the controller if its lease was lost. Logs other failures. Returns false if the controller is closed. */
   #onFailure(event: string, error: unknown, fields: object = {}): boolean {
     if (error instanceof DeploymentLeaseLostError) this.close();
     if (this.#isClosed) return false;

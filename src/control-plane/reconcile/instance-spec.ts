@@ -122,7 +122,7 @@ export const databasePasswordAad = ({
   column: "database_password",
 });
 
-/** Fails closed: no instance starts without the secrets of its revision. */
+/** Decrypts the secrets of a revision. Throws if one cannot be decrypted, so that no instance starts without its secrets. */
 const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
   Object.fromEntries(
     openSecrets(seal, { table: "revisions", ...revision }, revision.secrets).map(({ name, value }) => [name, value]),
@@ -130,7 +130,7 @@ const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
 
 const SSH_KEY = "GIT_SSH_KEY";
 
-/** Removes the ssh key if the source is a git repository, because only the fetch needs the key. */
+/** Returns the secrets as variables, without the ssh key of a git repository, because only the fetch needs the key. */
 function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string> {
   const { [SSH_KEY]: ssh_key, ...others } = secretsOf(revision, seal);
   return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };

@@ -4,7 +4,7 @@ import { type Facts, type InstanceJob, keyOf, type ReconcileStep, type StepSetti
 
 /** Grace period of an instance that has served requests: longer than an agent server takes to return its runs to the queue. */
 export const GRACE_MS = 45_000;
-/** Grace period if no other instance continues the runs: the instance never served requests, or the deployment is being deleted. */
+/** Grace period of an instance whose runs need not be returned: it never served requests, or the deployment is being deleted. */
 const SHORT_GRACE_MS = 5_000;
 
 export function instanceStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep | undefined {

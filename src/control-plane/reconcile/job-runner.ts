@@ -75,7 +75,7 @@ export class JobRunner {
     this.#options.onChange();
   }
 
-  /** Other steps do not shorten the back-off before the retry. */
+  /** Records the failure and starts the back-off before the retry. Changes of the deployment do not shorten the back-off. */
   #onFailure(key: string, error: unknown): void {
     const count = (this.failures.get(key)?.count ?? 0) + (error instanceof RetryableDriverError ? 1 : 0);
     if (!this.#options.onFailure(error, { job: key, failures: count })) return;

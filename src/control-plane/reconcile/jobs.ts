@@ -52,7 +52,7 @@ async function buildArtifact(revision: RevisionRow, context: DeploymentContext, 
   return callDriver(async () => driver.build?.(spec, { log, signal }) as Promise<Built>);
 }
 
-/** Records the commit that was built, because the branch may change later. */
+/** Adds the built commit to the config of the revision, because the branch may change later. */
 const withCommit = ({ source_revision_config }: RevisionRow, repo_commit_sha: string): string =>
   JSON.stringify({ ...JSON.parse(source_revision_config), repo_commit_sha });
 
@@ -105,7 +105,7 @@ async function pin({ instance, revision }: InstanceJob, context: DeploymentConte
   return { ...revision, artifact: await context.commit((tx) => pinArtifact(tx, { revision_id, image, artifact })) };
 }
 
-/** An instance is ready after `probes` consecutive successful checks. */
+/** Sets the state `ready` after `probes` consecutive successful checks. Schedules a restart if the instance ends before that. */
 async function awaitReady(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const { instance, revision } = job;
   const { probes, probe_ms } = context.settings;
@@ -192,7 +192,7 @@ async function restartLater(
 const belongsToRollout = ({ instance, revision }: Pick<InstanceJob, "instance" | "revision">): boolean =>
   revision.status === "DEPLOYING" && revision.deploying_at === instance.rollout;
 
-/** Log lines per transaction. A larger transaction would delay other writes. */
+/** Number of log lines that one transaction deletes. A larger transaction would delay other writes. */
 const LOG_BATCH = 2_000;
 
 /** Number of recently deployed revisions whose builds are kept, so that these revisions can be deployed again. */
@@ -216,7 +216,7 @@ async function remove(_: JobOf<"remove">, context: DeploymentContext): Promise<v
   context.facts.resources_removed = true;
 }
 
-/** Updates the rows first, so that removed builds are not referenced by any row. */
+/** Removes old builds. Updates the rows first, so that no row refers to a removed build. */
 async function prune({ after }: JobOf<"prune">, context: DeploymentContext): Promise<void> {
   const { database, drivers, deployment, driverSlots } = context;
   const { deployment_id } = deployment;

@@ -28,7 +28,7 @@ export function nextStep(state: DeploymentState, facts: Facts, settings: StepSet
   );
 }
 
-/** Aborts the build first and then sets the status; the transition drains the instances. */
+/** Aborts a running build, then sets the status INTERRUPTED. The transition also drains the instances of the rollout. */
 function interruptStep({ revisions }: DeploymentState, { jobs, uncommitted_switch }: Facts): ReconcileStep | undefined {
   const revision = revisions.find(
     // A traffic switch cannot be undone.
@@ -117,7 +117,7 @@ const rolloutProgress = (revision: RevisionRow, state: DeploymentState, { held_s
 export interface DeadlineSettings {
   /** Time that an instance has to become ready. */
   deadline_ms: number;
-  /** The deadline is extended while an instance has written a line, or changed, within this time. */
+  /** The deadline is extended while an instance has written a log line, or its row has changed, within this time. */
   progress_ms: number;
 }
 
@@ -143,7 +143,7 @@ function routeStep(state: DeploymentState, { routed_upstreams }: Facts): Reconci
   return fingerprint(upstreams) === routed_upstreams ? undefined : { do: "route", upstreams };
 }
 
-/** Runs once for each controller, as no row records whether an earlier controller activated the rollout. */
+/** Activates the serving rollout once in each controller, because no row records whether an earlier controller has activated it. */
 function activationStep(
   state: DeploymentState,
   { activated_rollout, jobs, failures }: Facts,

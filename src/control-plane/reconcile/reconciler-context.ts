@@ -21,7 +21,7 @@ export interface ReconcilerContext {
   checkReady: CheckReady;
   activate: Activate;
   collectTraces: CollectTraces;
-  /** Variables of each instance that the secrets of its deployment override. */
+  /** Default variables of all instances. The secrets of a deployment take precedence. */
   default_env: Readonly<Record<string, string>>;
   clock: Clock;
   wait: Wait;
@@ -45,7 +45,7 @@ export interface ReconcilerSettings extends StepSettings {
   watch_ms: number;
   /** Interval of the search for orphans: instances without a row. */
   orphan_check_ms: number;
-  /** Time that an aborted job has to end, and that the reconciler has to stop. */
+  /** Time limit for an aborted job to end, and for the reconciler to stop. */
   abort_ms: number;
 }
 
@@ -88,7 +88,7 @@ export interface DeploymentContext extends ReconcilerContext {
   driverSlots: Semaphore;
   facts: Facts;
   /**
-   * Runs a transaction that first checks the fence.
+   * Runs a transaction that first checks that this process still holds the lease.
    *
    * @throws DeploymentLeaseLostError when another process holds the lease, or the deployment was deleted; nothing is written
    */

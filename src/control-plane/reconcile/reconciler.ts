@@ -73,7 +73,7 @@ export class Reconciler implements BackgroundService {
 
   #onHint(deployment_id: string): void {
     this.#controllers.get(deployment_id)?.notify();
-    // A deployment that is just being released must be claimed again.
+    // Wakes the claim loop, because the deployment may just have been released.
     this.#signal.notify();
   }
 

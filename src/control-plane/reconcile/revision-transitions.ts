@@ -10,7 +10,7 @@ interface RevisionTransition {
   reason: string;
 }
 
-/** Terminal statuses with which a revision may have an artifact, so that it can be deployed again. */
+/** Terminal statuses from which a revision can be deployed again, if it was deployed before and still has its artifact. */
 const WITH_ARTIFACT = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"] as const satisfies readonly RevisionStatus[];
 
 /**

@@ -50,13 +50,13 @@ export const keyOf = (job: Job): string => {
   return `${job.kind} ${job.instance.instance_id}`;
 };
 
-/** State of a controller that is not stored in the database. After a crash, the next controller derives this state again. */
+/** In-memory state of a controller. After a crash, the next controller starts with empty state and repeats steps where needed. */
 export interface Facts {
   jobs: ReadonlyMap<string, { readonly aborted: boolean }>;
   failures: ReadonlyMap<string, JobFailure>;
   /** Instances that this process has started or attached to. */
   attached: Set<string>;
-  /** Time of the first read of the rows. Deadlines ignore earlier time, because no readiness checks ran. */
+  /** Time of this controller's first read of the rows. Deadlines start no earlier, because no readiness checks ran before. */
   held_since: number;
   /** Rollout (`rolloutId`) to which the traffic was switched, until the rows record the switch. */
   uncommitted_switch: string | undefined;

@@ -7,7 +7,7 @@ import { Semaphore } from "../../platform/lib/semaphore.ts";
 import { withTimeout } from "../../platform/lib/signal.ts";
 import { deletedRuns, type ReportedTraceEnd, traceEnd } from "../contract/instance-traces.ts";
 
-/** Where the traces of a workspace are stored. Calls may be repeated. */
+/** Stores the traces of workspaces. All methods must be idempotent, because calls are repeated after errors. */
 export interface CollectedTraces {
   /** @param body a body of `POST /runs/batch` */
   store(tenant_id: string, body: Uint8Array): Promise<void>;
@@ -15,7 +15,7 @@ export interface CollectedTraces {
   delete(tenant_id: string, run_ids: string[]): Promise<void>;
 }
 
-/** An instance, and the workspace of its deployment, to which its traces belong. */
+/** An instance whose traces are collected. They belong to the workspace `tenant_id` of its deployment. */
 export interface TracedInstance {
   instance_id: string;
   deployment_id: string;
@@ -24,7 +24,7 @@ export interface TracedInstance {
   api_key: string;
 }
 
-/** Stores the traces of an instance until the signal is aborted. The promise never rejects. */
+/** Fetches and stores the traces of an instance until the signal is aborted. The promise never rejects. */
 export type CollectTraces = (instance: TracedInstance, signal: AbortSignal) => Promise<void>;
 
 interface CollectorOptions {
@@ -33,9 +33,9 @@ interface CollectorOptions {
   log: Log;
 }
 
-/** The limit of an ingestion request. */
+/** Maximum size of an entry: the limit of an ingestion request. */
 const MAX_BODY_BYTES = 64 * 2 ** 20;
-/** The instance responds within 25 s. */
+/** Time limit of a request. The instance responds within 25 s, even if it has no traces. */
 const REQUEST_MS = 60_000;
 const BODY_MS = 10_000;
 const RETRY_MS = 1_000;
@@ -47,8 +47,8 @@ const MAX_ATTEMPTS = 5;
 const MAX_ENTRIES = 4;
 
 /**
- * Fetches the traces of instances. An entry is acknowledged with the next request, after it was stored: neither a crash of this process
- * nor an error loses it.
+ * Returns a function that collects the traces of instances. An entry is acknowledged by the next request, after it was stored or
+ * discarded, so that a crash of this process loses no entry.
  */
 export function traceCollector(options: CollectorOptions): CollectTraces {
   const slots = new Semaphore(MAX_ENTRIES);

@@ -29,7 +29,7 @@ export class DeploymentRouter implements Router, BackgroundService {
   readonly #tunnels = new Set<UpgradeCall>();
   /** Requests whose response is not complete, including requests that wait for an instance. */
   readonly #calls = new Set<Promise<void>>();
-  /** On Postgres other processes may route requests, too. */
+  /** Whether only this process routes requests. With Postgres, other processes may also route requests. */
   readonly #isSingleProcess: boolean;
 
   constructor(options: RouterOptions) {
@@ -80,7 +80,7 @@ export class DeploymentRouter implements Router, BackgroundService {
   }
 
   /**
-   * Forwards a request to an instance. Ends with the response, or when the client disconnects.
+   * Forwards a request to an instance. Resolves when the response ends or the client disconnects.
    *
    * @throws ApiError no_instance or instance_ended; no part of the response was sent
    */
@@ -93,7 +93,7 @@ export class DeploymentRouter implements Router, BackgroundService {
   }
 
   /**
-   * Forwards a WebSocket upgrade to an instance. Ends with the connection.
+   * Forwards a WebSocket upgrade to an instance. Resolves when the connection ends.
    *
    * @throws ApiError like {@link forward}
    */
@@ -156,7 +156,7 @@ class InFlightCounts {
 
   /**
    * Chooses the target with the fewest requests in flight, and rotates among equal targets. Counts the request immediately, so that
-   * {@link of} includes the request after a switch.
+   * an instance to which a request is about to be sent is not considered idle.
    */
   acquire(targets: readonly Target[], refused: ReadonlySet<Target>): Target | undefined {
     let best: Target | undefined;

@@ -10,7 +10,7 @@ export interface Origin {
   host: string;
   /** Part of the requested path before the instance's path; empty if the host name identifies the deployment. */
   prefix: string;
-  /** Undefined for a public file, which is requested without the key of the instance. */
+  /** ID of the caller. Undefined for a public file, which is requested without the key of the instance. */
   user_id: string | undefined;
   /** Whether pages of the request's `Origin` may read responses of this service. */
   corsAllowed: boolean;
@@ -49,8 +49,8 @@ const REPLACED_HEADERS = new Set([
 ]);
 
 /**
- * Response headers that affect a whole origin in a browser. A deployment below a path shares the origin of the web app, so they are
- * removed; its pages get an opaque origin ("sandbox").
+ * Response headers that affect a whole origin in a browser, or that the router replaces. They are removed for a deployment below a path,
+ * which shares the origin of the web app. Pages of such a deployment get an opaque origin ("sandbox").
  */
 const ORIGIN_WIDE_HEADERS = new Set([
   "service-worker-allowed",
@@ -63,7 +63,7 @@ const ORIGIN_WIDE_HEADERS = new Set([
   "x-content-type-options",
 ]);
 
-/** The header `Connection` lists further headers that apply to a single connection. */
+/** Returns the names in the header `Connection`, which lists further headers that apply to a single connection. */
 const namedIn = (connection: string | undefined): ReadonlySet<string> =>
   new Set(connection?.split(",").map((name) => name.trim().toLowerCase()));
 

@@ -36,7 +36,7 @@ const CONNECT_MS = 5_000;
 export const createAgent = (): Agent => new Agent({ keepAlive: true, maxFreeSockets: 256, timeout: IDLE_MS });
 
 /**
- * Streams a request to an instance and its response to the client, with backpressure. Ends with the request to the instance. When
+ * Streams a request to an instance and its response to the client, with backpressure. Resolves when the exchange has ended. When
  * the client disconnects, the request is destroyed; when the instance fails during its response, the client's connection is
  * destroyed.
  *
@@ -73,7 +73,7 @@ export function relay(call: Call, target: Target, agent: Agent | false): Promise
   });
 }
 
-/** The body is not read until the connection is open, because another instance may have to receive it. */
+/** Calls `ready` when the connection is open. The body is not read before that, because another instance may have to receive it. */
 function whenConnected(sent: ClientRequest, ready: () => void): void {
   sent.once("socket", (socket: Socket) => {
     if (!socket.connecting) return ready();

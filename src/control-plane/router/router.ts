@@ -21,7 +21,7 @@ export interface Router {
   deactivate(deployment_id: string): void;
   /**
    * Number of requests, streams and sockets in flight at an instance. Infinity if other processes also route requests, because the
-   * number is then unknown. Such an instance is drained by time.
+   * number is then unknown. Such an instance is stopped at the end of its drain time.
    */
   inFlight(instance_id: string): number;
 }

@@ -140,7 +140,7 @@ export const setLatestRevision = (
       .where("deployment_id", "=", deployment_id),
   );
 
-/** Makes the deployment immediately claimable for a reconciler. */
+/** Makes the deployment claimable by a reconciler immediately. */
 export const requestReconcile = (tx: Tx, deployment_id: string): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set({ look_at: nowMs }).where("deployment_id", "=", deployment_id));
 

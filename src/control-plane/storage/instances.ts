@@ -98,7 +98,7 @@ export const scheduleRestart = (tx: Tx, instance: InstanceHandle, after_ms: numb
 export const resetRestarts = (tx: Tx, instance: InstanceHandle): Promise<number> =>
   tx.run(current(tx, instance).set({ restarts: 0, updated_at: nowMs }).where("state", "=", "ready"));
 
-/** Drains instances, which are stopped after `drain_ms`, or at an earlier time if one was already set. */
+/** Drains instances. They are stopped after at most `drain_ms`; an earlier time that was already set stays unchanged. */
 export const drainInstances = (tx: Tx, instance_ids: readonly string[], drain_ms: number): Promise<number> =>
   tx.run(
     tx.k

@@ -14,7 +14,7 @@ const isFree = sql<boolean>`(lease_until is null or lease_until < now_ms())`;
 
 const RELEASED = { lease_holder: null, lease_until: null };
 
-/** Needs no transaction. Avoids the write of a claim, which would occur even if no deployment can be claimed. */
+/** Whether a claim would find a deployment. A claim itself is a write, even if it finds nothing. */
 export const hasClaimableDeployment = async (tx: Tx): Promise<boolean> =>
   (await tx.first(
     tx.k.selectFrom("deployments").select("deployment_id").where("look_at", "<=", nowMs).where(isFree).limit(1),
@@ -64,7 +64,7 @@ export const renewDeploymentLeases = (
 export const findIfHeld = (tx: Tx, lease: DeploymentLease): Promise<(DeploymentRow & { now: number }) | undefined> =>
   tx.first(held(tx, lease));
 
-/** The fence. Like {@link findIfHeld}, but locks the row, so that no other process claims the deployment during the transaction. */
+/** Like {@link findIfHeld}, but locks the row, so that no other process claims the deployment during the transaction. */
 export const lockIfHeld = (tx: Tx, lease: DeploymentLease): Promise<(DeploymentRow & { now: number }) | undefined> =>
   tx.first(tx.dialect.forUpdate(held(tx, lease)));
 
@@ -91,6 +91,6 @@ export const releaseDeployment = (tx: Tx, { deployment_id, epoch }: DeploymentLe
 export const releaseAllDeployments = (tx: Tx, holder: string): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set(RELEASED).where("lease_holder", "=", holder));
 
-/** Called at startup with an embedded database, which only one process uses: the holders of all leases have ended. */
+/** Releases all leases at startup with an embedded database: only one process uses it, so the previous holders have ended. */
 export const dropDeploymentLeases = (tx: Tx): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set(RELEASED).where("lease_holder", "is not", null));

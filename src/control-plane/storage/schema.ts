@@ -58,16 +58,16 @@ export interface RevisionRow {
   /** Number of the revision within the deployment: 1, 2, 3 ... */
   seq: number;
   source: string;
-  /** Copy of the deployment's config from the creation of the revision. */
+  /** Copy of the deployment's config at the time when the revision was created. */
   source_config: string;
   source_revision_config: string;
-  /** Copy of the secrets from the creation of the revision, sealed; null if there are no secrets. */
+  /** Copy of the secrets at the time when the revision was created, sealed; null if there are no secrets. */
   secrets: string | null;
   secret_references: string;
   status: RevisionStatus;
   /** Reason of a failure, or the last observation of the revision's instances. */
   status_message: string | null;
-  /** Folder name of the build, or image name with digest. */
+  /** Folder name of the build, or image name; the image name is pinned by digest at the first deployment. */
   artifact: string | null;
   image_version: string | null;
   /** 1 if an interrupt was requested. */
@@ -96,7 +96,7 @@ export interface InstanceRow {
   replica: number;
   /** `kind` of the driver. */
   driver: string;
-  /** The driver's reference, which survives restarts: pid and start time, or container ID. */
+  /** The driver's reference to the instance, valid across restarts of the service: pid and start time, or container ID. */
   handle: string | null;
   /** `http://127.0.0.1:port`; null before the start. */
   address: string | null;

@@ -36,12 +36,12 @@ import { type AnnotationQueueRow, queueOfItem } from "../storage/annotation-queu
 /** Maximum number of runs per page, as in `POST /runs/query`. */
 const MAX_RUNS = 100;
 
-/** The runs of annotation queues, and their reviews by the caller. */
+/** Operations on the runs of annotation queues and on the caller's reviews. */
 export const queueItemOperations = (database: Database) => {
   const { read, write } = database;
   const runs = runOperations(database);
 
-  /** Items with their runs, in the order of the items. */
+  /** Returns the runs of the items, in the order of the items. Omits items whose run is not found. */
   async function withRuns(caller: Caller, items: FullQueueItem[]): Promise<QueueRun[]> {
     if (items.length === 0) return [];
     const ids = items.map(({ run_id }) => run_id);
@@ -125,7 +125,7 @@ export const queueItemOperations = (database: Database) => {
         return item as QueueItem;
       }),
 
-    /** @param ids of items or of their runs */
+    /** `run_ids` and `exclude_run_ids` may contain the IDs of items or of their runs. */
     delete: (caller: Caller, queue_id: string, { delete_all, run_ids, exclude_run_ids }: QueueRunsDelete) =>
       write(async (tx) => {
         const { queue_no } = await lockAnnotationQueue(tx, caller, queue_id);

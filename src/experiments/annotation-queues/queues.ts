@@ -114,7 +114,7 @@ async function datasetId(tx: Tx, caller: Caller, id: string | null | undefined):
   return id ? (await getDataset(tx, caller, id)).dataset_id : null;
 }
 
-/** Null when the dataset was deleted. */
+/** Returns the ID of the default dataset; null if there is none or it was deleted. */
 async function existingDataset(tx: Tx, { tenant_id, default_dataset_id }: AnnotationQueueRow): Promise<string | null> {
   return (default_dataset_id && (await findDataset(tx, tenant_id, default_dataset_id))?.dataset_id) || null;
 }
@@ -123,7 +123,7 @@ const withoutConfig = ({ feedback_config: _, ...item }: RubricItem): RubricItem 
 
 const ALL_CONFIGS = { sort_by_desc: true, offset: 0 };
 
-/** Each item of the rubric has the feedback config of its key, or null. */
+/** Returns the rubric items, each with the feedback config of its key, or null if the key has no config. */
 async function rubricOf(tx: Tx, { tenant_id, rubric_items }: AnnotationQueueRow): Promise<RubricItem[] | null> {
   const items = parseJson<RubricItem[]>(rubric_items);
   if (!items || items.length === 0) return items;

@@ -34,7 +34,7 @@ import { contentsOfRuns, exampleOfRuns } from "./run-examples.ts";
 
 const MAX_ERROR_CHARS = 200;
 
-/** The table of the compare page. It has previews of all texts: a page of 100 × 10 cells is 0.4 MB instead of 6. */
+/** The table of the compare page. It contains previews instead of full texts: a page of 100 × 10 cells is 0.4 MB instead of 6 MB. */
 export const comparedRowsOperations = (database: Database) => ({
   async read(caller: Caller, dataset_id: string, body: ComparedRowsQuery): Promise<ComparedRowsPage> {
     const dataset = await getDataset(database.read, caller, dataset_id);
@@ -135,7 +135,7 @@ interface ComparedExperiments {
   deleted: readonly number[];
 }
 
-/** The indexes that meet all conditions. Only `text` reads rows; the other conditions read vectors. */
+/** Returns the example indexes that meet all conditions. Only `text` reads runs and examples; the other conditions read vectors. */
 async function filterIndexes(
   tx: Tx,
   compared: ComparedExperiments,
@@ -197,7 +197,7 @@ async function sortBy(
   return sortIndexes(indexes, valueAt, descending);
 }
 
-/** Empty when the experiment has no vector with this name. */
+/** Returns an empty vector if the experiment has no vector with this name. */
 async function loadVector(
   tx: Tx,
   { experiments, deleted }: ComparedExperiments,
@@ -233,7 +233,7 @@ export const distributionOperations = (database: Database) => ({
   },
 });
 
-/** Empty when no experiment has a score. NaN is a missing score. */
+/** Returns one distribution, or none if no experiment has a score. A missing score is NaN. */
 function distributionOf(key: string, vectors: Float64Array[]): Distribution[] {
   const all = vectors.map(describe).filter(({ n }) => n > 0);
   if (all.length === 0) return [];

@@ -24,14 +24,14 @@ import type { ComparativeExperimentRow, ExperimentRow } from "../storage/schema.
 import { exampleIdsByIndex, loadScores } from "./deltas.ts";
 import { findDeletedIndexes } from "./example-indexes.ts";
 
-/** A fixed seed: repeated comparisons return the same interval. */
+/** The seed is fixed, so that repeated comparisons return the same confidence interval. */
 const BOOTSTRAP = { resamples: 2000, level: 0.95, seed: 1 };
 
 const MAX_CACHED_PAIRS = 10_000;
 
 const NO_CHANGES = { improved: [], regressed: [] };
 
-/** Compares experiments with a baseline: differences with confidence intervals and tests. */
+/** Compares experiments with a baseline: mean differences, confidence intervals and significance tests. */
 export class Comparisons {
   readonly #database: Database;
   /** Cached results, keyed by the versions of both experiments, the deleted examples, the feedback key and the options. */
@@ -100,7 +100,7 @@ const versionOf = ({ experiment_no, stats_version }: ExperimentRow) => [experime
 
 const digestOf = (indexes: readonly number[]): string => createHash("sha1").update(indexes.join()).digest("base64");
 
-/** All keys with scores in any of the experiments. */
+/** Returns the feedback keys that have scores in at least one of the experiments. */
 function keysOf(experiments: ExperimentRow[]): string[] {
   const keys = experiments.flatMap(({ stats }) => {
     const { feedback_stats } = JSON.parse(stats) as ExperimentStats;
@@ -145,7 +145,7 @@ export const comparativeOperations = ({ read, write }: Database) => ({
   },
 });
 
-/** The dataset of the request, or the dataset of the first experiment. */
+/** Returns the number of the dataset that the request specifies; by default, of the dataset of the first experiment. */
 async function datasetNumber(tx: Tx, caller: Caller, body: ComparativeCreate): Promise<number> {
   if (body.reference_dataset_id) return (await getDataset(tx, caller, body.reference_dataset_id)).dataset_no;
   const [session_id] = body.experiment_ids as [string, ...string[]];

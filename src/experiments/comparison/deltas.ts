@@ -72,7 +72,7 @@ export async function exampleIdsByIndex(tx: Tx, dataset_no: number): Promise<Map
   );
 }
 
-/** Loads the score vectors of experiments, without deleted examples. Returns an empty vector for a missing key. */
+/** Loads score vectors, without deleted examples. Returns a function that finds a vector, which is empty for a missing key. */
 export async function loadScores(
   tx: Tx,
   experiments: ExperimentRow[],

@@ -16,7 +16,7 @@ interface ComparisonFilter {
 }
 
 /**
- * The sorted indexes of the examples that have a run in any of the experiments, match the filters and are not deleted. Only `filters`
+ * Returns the sorted indexes of the examples that have a run in an experiment, match the filters and are not deleted. Only `filters`
  * and `example_ids` read rows; everything else is read from vectors.
  *
  * @throws ApiError when a filter names an experiment outside the comparison
@@ -45,7 +45,7 @@ export async function findExampleIndexes(
   return sort ? sortIndexes(indexes, await sortKey(tx, experiments, deleted, sort), sort.descending) : indexes;
 }
 
-/** Ascending. Indexes are never reused: equal counts mean that no example was deleted, and the query (1 ms) is skipped. */
+/** Returns the indexes of deleted examples, ascending. Indexes are never reused, so if the counts are equal, none was deleted. */
 export const findDeletedIndexes = (
   tx: Tx,
   { dataset_no, next_example_index, example_count }: DatasetRow,
@@ -67,7 +67,7 @@ export function sortIndexes(indexes: number[], valueAt: (index: number) => numbe
   return [...sorted, ...indexes.filter((index) => !hasValue(index)).sort((a, b) => a - b)];
 }
 
-/** Every run has a value in the vector of errors. A pending run has no latency. */
+/** Reads the vectors of errors, in which every run has a value. A pending run has no latency. */
 async function indexesWithRuns(tx: Tx, experiments: ExperimentRow[], deleted: readonly number[]): Promise<number[]> {
   const vectors = await listVectors(tx, numbersOf(experiments), { kind: "error" }, deleted);
   const length = Math.max(0, ...vectors.map(({ values }) => values.length));
@@ -86,7 +86,7 @@ export async function examplesByIndex(tx: Tx, dataset_no: number, indexes: numbe
 }
 
 /**
- * The sort key `feedback.{key}`, `latency` or `error` is the value in the first experiment. With the prefix `delta.`, it is the
+ * Returns the sort value of an index: `feedback.{key}`, `latency` or `error` in the first experiment. With the prefix `delta.`, it is the
  * largest difference of any other experiment to the first, by absolute value.
  */
 async function sortKey(

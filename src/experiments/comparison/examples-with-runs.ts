@@ -33,7 +33,7 @@ import { contentsOfRuns, exampleOfRuns } from "./run-examples.ts";
 const DEFAULT_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1000;
 
-/** A row of an experiment. If the row is a copy of the root run of a trace, `traced` is that run. */
+/** A run of an experiment, with its feedback. If the run repeats the root run of a trace, `traced` is that root run. */
 interface RunOfRow extends RunWithFeedback<FeedbackRow> {
   traced?: FullTraceRun | undefined;
   /** Undefined in a preview. */
@@ -98,7 +98,7 @@ export const examplesWithRunsOperations = (database: Database) => ({
     return new JsonPieces(rows.length, (index) => EXAMPLE_WITH_RUNS.toJson({ ...(rows[index] as Row), dataset_id }));
   },
 
-  /** {@link page} of version 2, with selected fields and a cursor. */
+  /** Like {@link page}, for version 2 of the API: with selected fields and a cursor. */
   async pageV2(caller: Caller, dataset_id: string, body: ExperimentRunsQuery, base_url: string) {
     const dataset = await getDataset(database.read, caller, dataset_id);
     const experiments = await readExperiments(database, caller, dataset.dataset_no, body.experiment_ids);

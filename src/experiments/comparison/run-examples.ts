@@ -7,7 +7,7 @@ type VersionedRun = Pick<RunWithOutputs, "example_index" | "example_version">;
 type Content = Pick<ExampleVersionRow, "inputs" | "outputs">;
 type ContentOf = (run: VersionedRun) => Content | undefined;
 
-/** Returns the example version that a run used. Most runs used the newest version, which is already loaded. */
+/** Returns a function that finds the example version a run used. Most runs used the newest version, which is already loaded. */
 export async function contentsOfRuns(
   tx: Tx,
   dataset_no: number,
@@ -25,7 +25,7 @@ export async function contentsOfRuns(
 }
 
 /**
- * The example that a row of a comparison shows: inputs, reference outputs and attachments of the newest version that one of the runs had.
+ * The example that a row of a comparison shows: inputs, reference outputs and attachments of the newest version that one of the runs used.
  * Metadata and splits come from the newest version of the example, because filters use that version.
  */
 export function exampleOfRuns(

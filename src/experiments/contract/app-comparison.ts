@@ -45,7 +45,7 @@ const ComparedRowsQuery = z
   .openapi("ComparedRowsQuery");
 export type ComparedRowsQuery = z.output<typeof ComparedRowsQuery>;
 
-/** The runs of one experiment on one example: means over the runs, and the texts of the first run. */
+/** The runs of one experiment on one example. Scores and latency are means over the runs; the outputs are from the first run. */
 const ComparedCell = z.object({
   runs: z.int(),
   errors: z.int(),
@@ -96,7 +96,7 @@ const Distribution = z
   .openapi("Distribution");
 export type Distribution = z.output<typeof Distribution>;
 
-/** The routes of the compare page. */
+/** The routes of the compare page in the web app. */
 export const comparisonPageRoutes = {
   readComparedRows: createRoute({
     method: "post",

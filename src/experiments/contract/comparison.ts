@@ -75,7 +75,7 @@ const ComparisonQuery = z
       "Feedback keys to compare. Default: all keys with scores.",
     ),
     threshold: withDefault(z.number().min(0), 0).describe("Smaller differences count as ties."),
-    limit: withDefault(z.int().min(0).max(1000), 100).describe("The maximum number of examples in each list."),
+    limit: withDefault(z.int().min(0).max(1000), 100).describe("The maximum number of IDs in each list of examples."),
     significance: withDefault(z.boolean(), true).describe(
       "Whether to compute confidence intervals and significance tests. They take about 0.1 s per pair of experiments with 10,000 examples; results are cached.",
     ),
@@ -84,7 +84,7 @@ const ComparisonQuery = z
 export type ComparisonQuery = z.output<typeof ComparisonQuery>;
 
 /**
- * The comparison of one experiment with the baseline in one feedback key, over the examples that have a score in both. An
+ * The comparison of one experiment with the baseline for one feedback key, over the examples that have a score in both. An
  * example with several runs counts once, with the mean of its scores.
  */
 export const PairComparison = z
@@ -209,7 +209,7 @@ export const comparisonRoutes = {
     },
   }),
 
-  /** An extension: LangSmith's API has no significance tests. */
+  /** This route is an extension: LangSmith's API has no significance tests. */
   compareExperiments: createRoute({
     method: "post",
     path: "/datasets/{dataset_id}/compare",

@@ -41,7 +41,7 @@ export type AsOf = z.output<typeof asOf>;
 
 export const LATEST = "latest";
 
-/** Numbers are milliseconds, except that values after the year 5138 are read as microseconds and values before March 1973 as seconds. */
+/** Numbers are milliseconds. Values from 1e14 (year 5138) are read as microseconds, and values below 1e11 (March 1973) as seconds. */
 const FIRST_MICROSECONDS = 1e14;
 const LAST_SECONDS = 1e11;
 
@@ -52,7 +52,7 @@ export function microsecondsOfTime(value: string | number): number | undefined {
   return us >= 0 && us < 8e15 ? us : undefined;
 }
 
-/** ISO 8601, in UTC when it has no offset, or a number since the epoch. The output is in microseconds. */
+/** A time as ISO 8601 text (default time zone: UTC) or as a number since the epoch. The output is in microseconds. */
 export const traceTime = z
   .union([z.string(), z.number()])
   .transform((value, context) => {
@@ -84,7 +84,7 @@ export const metadataQuery = z
   })
   .pipe(searchable);
 
-/** A time in a response: ISO 8601 with `+00:00`, with milliseconds, or with microseconds when these are not zero. */
+/** A time in a response: ISO 8601 with `+00:00` and three decimal places, or six if the time is not a whole number of milliseconds. */
 export const timeText = z.string().openapi({ format: "date-time", example: "2026-01-31T12:00:00.000+00:00" });
 
 export const nullableTime = nullable(timeText);
@@ -94,7 +94,7 @@ const costs = { total_cost: cost, prompt_cost: cost, completion_cost: cost };
 const tokens = nullable(z.int());
 const details = nullable(z.record(z.string(), z.number()));
 
-/** Tokens and costs (USD) of traces. They are null for uploads, which do not record them. */
+/** Tokens and costs (USD) of traces. They are null for uploaded results, which have neither. */
 export const usage = {
   costs,
   tokens: { total_tokens: tokens, prompt_tokens: tokens, completion_tokens: tokens, ...costs },
@@ -112,7 +112,7 @@ export const experimentFilters = optional(z.record(z.string(), z.array(z.string(
 
 export const idAndName = { id: uuids.optional(), name: z.string().optional(), name_contains: z.string().optional() };
 
-/** The official clients pass on any `limit` and treat a shorter page as the last, so the maximum exceeds LangSmith's 100. */
+/** The maximum exceeds LangSmith's 100: the official clients send any `limit` and treat a page with fewer records as the last page. */
 const DEFAULT_PAGE_SIZE = 100;
 export const MAX_PAGE_SIZE = 1000;
 

@@ -5,7 +5,7 @@ import { invalidResponse } from "../../platform/contract/validation-errors.ts";
 const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
 
 const DESCRIPTIONS = {
-  400: "The request is not valid in the current state of the record.",
+  400: "The request is invalid, or conflicts with the current state of the record.",
   404: "The record was not found in this workspace.",
   409: "The name or ID is already in use.",
   413: "The request body is too large.",
@@ -14,7 +14,7 @@ const DESCRIPTIONS = {
 /** The response of a deletion: the official clients expect a body. */
 export const deletedResponse = (description: string) => jsonResponse(z.object({ message: z.string() }), description);
 
-/** The error responses of a route: 422 lists every reason, other errors have one sentence. */
+/** The error responses of a route. A 422 response lists every reason; other errors have one message. */
 export function errors<C extends keyof typeof DESCRIPTIONS>(...codes: C[]) {
   const entries = codes.map((code) => [code, jsonResponse(plainError, DESCRIPTIONS[code])]);
   return {

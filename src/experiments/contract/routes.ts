@@ -53,7 +53,7 @@ export const experimentsDocument = {
     { name: "Comparison", description: "Experiment comparison." },
     { name: "Annotation queues", description: "Queues of runs for human review. An item is a run in a queue." },
     { name: "Prompts", description: "Prompts with commits and tags. The API calls a prompt a repo." },
-    { name: "Version 2", description: "Version 2 of the runs API." },
+    { name: "Version 2", description: "Version 2 of the API for datasets, runs, threads and comparisons." },
     { name: "System", description: "Information about the server." },
   ],
 };

@@ -73,7 +73,7 @@ const runFilters = {
   start_time: optionalTime.describe("Returns only runs that started at or after this time."),
   end_time: optionalTime.describe("Returns only runs that started at or before this time."),
   error: optional(z.boolean()),
-  query: optional(z.string()).describe("Words to search for."),
+  query: optional(z.string()).describe("Words to search for in the runs."),
   filter: optional(z.string()).describe('A filter expression, for example `and(eq(status, "error"), gt(latency, 5))`.'),
   trace_filter: optional(z.string()),
   tree_filter: optional(z.string()),

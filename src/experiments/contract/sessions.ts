@@ -58,7 +58,7 @@ export const Session = z
     description: z.string().nullable(),
     start_time: timeText,
     end_time: nullableTime,
-    extra: jsonObject.nullable().describe("`metadata` contains the upload's metadata."),
+    extra: jsonObject.nullable().describe("`metadata` contains the experiment's metadata."),
     default_dataset_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
     trace_tier: z.string().nullable(),

@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonObject, jsonResponse } from "../../platform/contract/fields.ts";
 
-/** The official clients probe this route. */
+/** The official clients request this route to detect the features of a server. */
 const ExperimentsInfo = z
   .object({
     version: z.string(),
@@ -15,8 +15,8 @@ const ExperimentsInfo = z
 export type ExperimentsInfo = z.output<typeof ExperimentsInfo>;
 
 /**
- * The features that the official clients check. `sdb_query_enabled` would enable all of version 2; this server supports only its runs and
- * comparisons.
+ * The features that the official clients check. With `sdb_query_enabled`, they would use all of version 2 of the API; this server
+ * supports only a part of it.
  */
 export const EXPERIMENTS_INFO = {
   instance_flags: {

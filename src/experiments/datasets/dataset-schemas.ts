@@ -38,7 +38,7 @@ export class DatasetSchemas {
   }
 }
 
-/** An unsupported schema, which earlier versions of Threadmill stored without a check, has no effect. */
+/** Returns no schema if it is not supported, because earlier versions of Threadmill stored schemas without a check. */
 function compiled(field: keyof typeof FIELDS, text: string): { field: keyof typeof FIELDS; schema: JsonSchema }[] {
   try {
     return [{ field, schema: new JsonSchema(JSON.parse(text)) }];

@@ -149,7 +149,7 @@ export const sharedDatasetOperations = (database: Database) => ({
     return rows.map((row) => toExample(row, dataset_id));
   },
 
-  /** Empty when the dataset is shared without its experiments. */
+  /** Returns an empty list if the dataset is shared without its experiments. */
   async listSessions(token: string, query: SharedSessionQuery): Promise<Session[]> {
     const { tenant_id, dataset_no, dataset_id, shares_experiments } = await getSharedDataset(database.read, token);
     if (shares_experiments !== 1) return [];

@@ -38,7 +38,7 @@ export function readExampleForm(form: FormBody): ExampleParts[] {
       const mime_type = (part.headers["content-type"] ?? "application/octet-stream")
         .replace(/;\s*length=\d+/, "")
         .trim();
-      // Copied below, because the part is a view of the whole body.
+      // `slice` copies the bytes, because a view would keep the whole body in memory.
       example.attachments.push({
         name: attachment,
         mime_type: cleanText(mime_type).slice(0, 200),

@@ -13,7 +13,7 @@ const SPLITS = "dataset_split";
 
 type Operation = Pick<MetadataOperation, "key" | "operation" | "value"> & { values: readonly string[] };
 
-/** Responses have the splits in the metadata, and clients may send them back there. `split` takes precedence. */
+/** Moves the splits from the metadata to `split`: clients may send back metadata from a response. A given `split` takes precedence. */
 export function extractSplit({ metadata, split }: Pick<ExampleUpdate, "metadata" | "split">) {
   if (!metadata || !(SPLITS in metadata)) return { metadata, split };
   const { [SPLITS]: given, ...others } = metadata;
@@ -22,7 +22,7 @@ export function extractSplit({ metadata, split }: Pick<ExampleUpdate, "metadata"
 }
 
 /**
- * Applies the operations to the metadata of examples, in order. Unknown and deleted examples are skipped. The caller has locked the
+ * Applies the operations to the metadata of examples, in order. Unknown and deleted examples are skipped. The caller must have locked the
  * dataset.
  *
  * @returns the ids of the examples that were found

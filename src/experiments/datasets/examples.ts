@@ -157,7 +157,7 @@ export const exampleOperations = (database: Database) => ({
     });
   },
 
-  /** The token in the address of an attachment grants access to it. Undefined for an unknown token. */
+  /** Finds an attachment by the token in its URL, which grants access to it. Returns null if the token is unknown. */
   findAttachment: async (token: string) => (await findExampleAttachment(database.read, token)) ?? null,
 
   readAttachment: async (token: string): Promise<Uint8Array> =>

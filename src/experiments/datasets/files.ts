@@ -45,11 +45,11 @@ export const datasetFileOperations = (database: Database) => ({
     });
   },
 
-  /** @throws ApiError; InvalidRequestError when an example has no chat messages for an OpenAI format. Nothing has been sent yet. */
+  /** @throws ApiError; InvalidRequestError when an example has no chat messages for an OpenAI format. No data has been sent by then. */
   async openDownload(caller: Caller, dataset_id: string, format: DatasetFileFormat, as_of: AsOf): Promise<DatasetFile> {
     const { read } = database;
     const { dataset_no } = await getDataset(read, caller, dataset_id);
-    // Not the current time: a version that follows another within the same millisecond has a time in the future.
+    // The default is the time of the newest version, not the current time: versions within the same millisecond get later times.
     const at = (await findVersionTime(read, dataset_no, as_of)) ?? (await newestVersionTime(read, dataset_no)) ?? 0;
     const file: DatasetFile = { format, filter: { dataset_no, as_of: at }, columns: [] };
     const columns = new Map<string, Column>();
@@ -63,7 +63,7 @@ export const datasetFileOperations = (database: Database) => ({
     return { ...file, columns: [...columns.values()].sort(byField) };
   },
 
-  /** The text of a page, and where the next one begins. The first page begins at -1. */
+  /** Returns the text of a page and the `after` value of the next page, or null after the last page. The first page has the value -1. */
   async readDownload(caller: Caller, file: DatasetFile, after: number): Promise<{ text: string; next: number | null }> {
     const { format, columns } = file;
     const { examples, next } = await readPage(database, caller, file, after);
@@ -93,7 +93,7 @@ const FIELDS = ["inputs", "outputs", "metadata"] as const;
 const columnsOf = (example: DownloadedExample): Column[] =>
   FIELDS.flatMap((field) => Object.keys(example[field] ?? {}).map((key) => [field, key] as const));
 
-/** The keys of a field keep the order of their first appearance. */
+/** Sorts columns by field. The sort is stable: the keys of a field keep the order of their first appearance. */
 const byField = ([a]: Column, [b]: Column): number => FIELDS.indexOf(a) - FIELDS.indexOf(b);
 
 function lineOf(format: Exclude<DatasetFileFormat, "csv">, example: DownloadedExample): string {

@@ -3,7 +3,7 @@ import { InvalidRequestError } from "../../platform/errors.ts";
 import { JsonError, parseUntrusted } from "../../platform/lib/json/json.ts";
 
 /**
- * An unparsed body, whose bytes can be transferred to a worker thread. The parts of the official Python client have no file name, so
+ * An unparsed body, whose bytes can be transferred to a worker thread. Parts from the official Python client have no file name, so
  * `Request.formData()` would read attachments as text.
  */
 export type FormBody = [content_type: string, bytes: Uint8Array];

@@ -25,7 +25,7 @@ const MAX_FAULTS = 100;
 const MAX_PATTERN_CHARS = 1_000;
 const MAX_PROGRAM = 2_000;
 
-/** The matcher is 260 KB: only schemas with patterns load it. Schemas are read within transactions, which must not wait for an import. */
+/** Loads RE2 (260 KB) at the first pattern. Synchronous, because schemas are compiled in transactions, which must not await an import. */
 const loadRe2 = () => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
 
 const TYPES = ["null", "boolean", "object", "array", "number", "string", "integer"];
@@ -36,7 +36,7 @@ const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every
 const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0;
 const isNumber = (value: unknown): boolean => typeof value === "number";
 
-/** What the value of a keyword must be. Other keywords are annotations, which have no effect. */
+/** Requirements for the values of keywords. `const` may have any value. All other keywords are annotations, which have no effect. */
 const KEYWORDS: { names: string[]; is: (value: unknown) => boolean; must: string }[] = [
   {
     names: ["type"],
@@ -83,8 +83,8 @@ const KEYWORDS: { names: string[]; is: (value: unknown) => boolean; must: string
 ];
 
 /**
- * A JSON Schema (draft 2020-12 and draft 7) without remote references and `unevaluated…`. `format` is an annotation. Patterns are
- * matched in linear time.
+ * A JSON Schema (draft 2020-12 or draft 7) without remote references and without the keywords in NOT_SUPPORTED. `format` is only an
+ * annotation. Patterns are matched in linear time.
  */
 export class JsonSchema {
   readonly #root: JsonObject;
@@ -97,7 +97,7 @@ export class JsonSchema {
     this.#check(root, []);
   }
 
-  /** The schema violations of a value, at most 100; empty when the value matches. */
+  /** Returns the schema violations of a value, at most 100; an empty list if the value matches. */
   faultsOf(value: unknown, budget: StepBudget): SchemaFault[] {
     const matches = (pattern: string, text: string) => this.#patternOf(pattern, []).matcher(text).find();
     try {

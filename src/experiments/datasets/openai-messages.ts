@@ -5,15 +5,15 @@ import type { Example } from "../contract/datasets/examples.ts";
 /** OpenAI roles, keyed by LangChain message type. */
 const ROLES: Record<string, string> = { human: "user", ai: "assistant", AIMessageChunk: "assistant" };
 
-/** Keys in which clients and traces keep messages. */
+/** Keys under which clients and traces store messages, in order of precedence. */
 const KEYS = ["messages", "input", "inputs", "output", "message", "generations", "answer", "question"];
 
-/** A line of OpenAI's fine-tuning files: the whole chat. @throws InvalidRequestError when the example is not a chat */
+/** Returns a line of an OpenAI fine-tuning file: the whole chat. @throws InvalidRequestError when the example is not a chat */
 export const toFineTuningLine = (example: Example): JsonObject => ({
   messages: [...messagesOf(example, "inputs", "user"), ...messagesOf(example, "outputs", "assistant")],
 });
 
-/** A line of OpenAI's evals: the chat, and the ideal answer. @throws InvalidRequestError when the example is not a chat */
+/** Returns a line of an OpenAI evals file: the chat and the ideal answer. @throws InvalidRequestError when the example is not a chat */
 export function toEvalLine(example: Example): JsonObject {
   const [answer] = messagesOf(example, "outputs", "assistant");
   return { input: messagesOf(example, "inputs", "user"), ideal: answer?.content ?? null };
@@ -40,7 +40,7 @@ function toMessage(item: unknown, role: string): JsonObject | undefined {
   if (!isObject(item)) return undefined;
   if (typeof item.role === "string") return item;
   if (isObject(item.message)) return toMessage(item.message, role);
-  // `{type, data}` of LangChain's examples, `{lc, id, kwargs}` of its serialization, or `{type, content}`.
+  // A LangChain message is `{type, data}` in examples, `{lc, id, kwargs}` when serialized, or `{type, content}`.
   const fields = [item.data, item.kwargs].find(isObject) ?? item;
   const type = typeof item.type === "string" && item.type !== "constructor" ? item.type : fields.type;
   const name =
@@ -64,7 +64,7 @@ function toMessage(item: unknown, role: string): JsonObject | undefined {
 
 const lastOf = (id: unknown): string => (Array.isArray(id) ? String(id.at(-1)) : "");
 
-/** LangChain keeps the arguments of a call as an object, OpenAI as JSON text. */
+/** Converts LangChain tool calls, whose arguments are objects, to OpenAI tool calls, whose arguments are JSON text. */
 function openaiCalls(calls: unknown): JsonObject[] | undefined {
   if (!Array.isArray(calls) || calls.length === 0) return undefined;
   return calls.filter(isObject).map(({ id, name, args }) => ({

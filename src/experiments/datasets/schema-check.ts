@@ -18,7 +18,7 @@ const CHARS_PER_STEP = 16;
 
 export class TooManyStepsError extends Error {}
 
-/** The number of steps that are left for the comparisons of a request. */
+/** Limits the total number of steps of all comparisons of a request. */
 export class StepBudget {
   #left = MAX_STEPS;
 
@@ -31,7 +31,7 @@ export class StepBudget {
 
 type Matches = (pattern: string, text: string) => boolean;
 
-/** Compares a value with a schema that is valid and supported. */
+/** Checks values against a schema, which must be valid and supported. */
 export class SchemaCheck {
   readonly #root: JsonObject;
   readonly #matches: Matches;
@@ -92,7 +92,7 @@ export class SchemaCheck {
 type At = (part: unknown, of?: never, where?: Path) => SchemaFault[];
 
 function itemFaults(schema: JsonObject, value: unknown[], path: Path, at: At): SchemaFault[] {
-  // In draft 7, a list in `items` is what `prefixItems` is in draft 2020-12.
+  // A list in `items` of draft 7 has the meaning of `prefixItems` in draft 2020-12.
   const isTuple = Array.isArray(schema.items);
   const first = ((isTuple ? schema.items : schema.prefixItems) as Schema[] | undefined) ?? [];
   const rest = (isTuple ? schema.additionalItems : schema.items) ?? true;
@@ -118,7 +118,7 @@ function branchMessages({ anyOf, oneOf, not }: JsonObject, isMatch: (part: unkno
   return messages;
 }
 
-/** The keywords that concern the value itself. */
+/** Returns the violations of the keywords that apply to the value itself, not to its items or properties. */
 function valueMessages(schema: JsonObject, value: unknown, budget: StepBudget): string[] {
   const messages: string[] = [];
   const { type, enum: allowed } = schema;
@@ -174,13 +174,13 @@ function objectMessages(
   return missing.map((name) => `is missing the required property "${name}"`);
 }
 
-/** Decimal fractions are not exact: 0.3 is a multiple of 0.1. */
+/** Tolerates rounding errors: 0.3 is a multiple of 0.1, although 0.3 / 0.1 is 2.9999999999999996. */
 function isMultiple(value: number, of: number): boolean {
   const quotient = value / of;
   return Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient));
 }
 
-/** The schema that a local reference names. */
+/** Returns the schema to which a local reference points; undefined if there is none. */
 export function targetOf(root: Schema, ref: string): Schema | undefined {
   if (!/^#(\/|$)/.test(ref)) return undefined;
   let target: unknown = root;

@@ -34,7 +34,7 @@ import { extractSplit } from "./example-metadata.ts";
 export type NewExample = ExampleCreate & { attachments?: NewAttachment[] };
 export type ExampleChange = ExampleUpdate & { id: string; attachments?: NewAttachment[] };
 
-/** Adds examples to a dataset. The caller has the examples and the lock of the dataset in one transaction. */
+/** Adds examples to a dataset. The caller has locked the dataset in the same transaction. */
 export async function addExamples(
   tx: Tx,
   caller: Caller,
@@ -44,7 +44,7 @@ export async function addExamples(
   if (dataset.externally_managed === 1) throw new ApiError("dataset_is_managed", { name: dataset.name });
   const deleted = await findDeleted(tx, caller, dataset, bodies);
   const schemas = new DatasetSchemas(dataset);
-  // With one time for all examples, lists sorted by time keep the order of the request.
+  // All examples get the same time, so that lists sorted by time keep the order of the request.
   const now = await readNow(tx);
   const examples: ExampleRow[] = [];
   const versions: ExampleVersionRow[] = [];
@@ -101,16 +101,16 @@ export async function removeExample(tx: Tx, example: ExampleRow): Promise<void> 
 export async function lockExample(tx: Tx, { tenant_id }: Caller, example_id: string): Promise<ExampleRow> {
   const found = await findExample(tx, tenant_id, example_id);
   if (found) await lockDataset(tx, found.dataset_no);
-  // Another transaction may have changed it before the lock.
+  // Another transaction may have changed the example before the dataset was locked.
   const example = await findExample(tx, tenant_id, example_id);
   if (!example) throw new ApiError("example_not_found");
   return example;
 }
 
 /**
- * The deleted examples of the dataset that are added again, by id: test suites derive ids from the inputs.
+ * Returns the deleted examples that the request adds again, by id. Test suites do this, because they derive ids from the inputs.
  *
- * @throws ApiError when an id is used by another example
+ * @throws ApiError when an id occurs twice in the request or is used by another example
  */
 async function findDeleted(tx: Tx, { tenant_id }: Caller, { dataset_no }: DatasetRow, bodies: NewExample[]) {
   const ids = bodies.flatMap(({ id }) => id ?? []);
@@ -124,7 +124,7 @@ async function findDeleted(tx: Tx, { tenant_id }: Caller, { dataset_no }: Datase
   return found;
 }
 
-/** The next version of an example that was deleted, with the content of a new one. */
+/** Restores a deleted example, and returns its next version with the new content. */
 async function restoredVersion(
   tx: Tx,
   before: ExampleRow,
@@ -205,7 +205,7 @@ async function addVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, is
   const inputs = change.inputs ?? (JSON.parse(before.inputs) as JsonObject);
   const outputs = change.outputs === undefined ? parseJson<JsonObject>(before.outputs) : change.outputs;
   const version = example.version + 1;
-  // Later than the previous version, also within one millisecond: as_of distinguishes versions by time.
+  // Must be later than the previous version, even in the same millisecond, because as_of distinguishes versions by time.
   const modified_at = Math.max(await readNow(tx), before.created_at + 1);
   const deleted = isDeleted ? 1 : 0;
   const changed = {

@@ -24,7 +24,7 @@ import type { DatasetTagRow } from "../storage/schema.ts";
 import { changeMetadata } from "./example-metadata.ts";
 
 export const datasetVersionOperations = (database: Database) => ({
-  /** The newest version has the tag `latest`. */
+  /** Lists versions with their tags. The newest version has the tag `latest`. */
   async list(caller: Caller, dataset_id: string, query: VersionQuery): Promise<DatasetVersion[]> {
     const { read } = database;
     const { dataset_no } = await getDataset(read, caller, dataset_id);
@@ -97,7 +97,7 @@ export const datasetVersionOperations = (database: Database) => ({
 });
 
 /**
- * The time in milliseconds that selects a version of the examples; undefined for the newest version.
+ * Returns the time in milliseconds that selects the version of the examples; undefined selects the newest version.
  *
  * @throws ApiError when no version has the tag
  */
@@ -109,7 +109,7 @@ export async function findVersionTime(tx: Tx, dataset_no: number, as_of: AsOf): 
   throw new ApiError("dataset_version_not_found", { reason: `no version has the tag "${as_of}"` });
 }
 
-/** The time of the newest version at or before `as_of`, in milliseconds. */
+/** Returns the time in milliseconds of the newest version at or before `as_of`. */
 async function getVersionTime(tx: Tx, dataset_no: number, as_of: AsOf): Promise<number> {
   const at = await newestVersionTime(tx, dataset_no, await findVersionTime(tx, dataset_no, as_of));
   if (at !== undefined) return at;

@@ -12,7 +12,7 @@ import type {
 import { deleteConfig, insertConfig, listConfigs, lockConfig, updateConfig } from "../storage/feedback-configs.ts";
 import type { FeedbackConfigRow } from "../storage/schema.ts";
 
-/** The meaning of feedback keys, and whether lower scores are better. */
+/** Operations on feedback configs: the meaning of a key, and whether lower scores are better. */
 export const feedbackConfigOperations = ({ read, write }: Database) => ({
   async list({ tenant_id }: Caller, query: KeyConfigQuery): Promise<KeyConfig[]> {
     return (await listConfigs(read, tenant_id, query)).map(toKeyConfig);
@@ -56,7 +56,7 @@ export const feedbackConfigOperations = ({ read, write }: Database) => ({
   },
 });
 
-/** Stores the first config of each key that has no config yet. */
+/** For each key without a stored config, stores the first config in `scores`. */
 export async function insertMissingConfigs(
   tx: Tx,
   tenant_id: string,

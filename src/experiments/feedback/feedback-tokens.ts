@@ -12,7 +12,7 @@ import { insertMissingConfigs } from "./feedback-configs.ts";
 const DEFAULT_MS = 3 * 3_600_000;
 const MAX_MS = 3_650 * 86_400_000;
 
-/** Tokens that let web pages send feedback on a run without an API key. */
+/** Operations on tokens that let web pages send feedback on a run without an API key. */
 export const feedbackTokenOperations = (database: Database) => ({
   /** @param base_url the address of this API as the client sees it */
   async create(

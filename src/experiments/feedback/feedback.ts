@@ -30,7 +30,7 @@ import { insertMissingConfigs } from "./feedback-configs.ts";
 
 type Workspace = Pick<Caller, "tenant_id">;
 
-/** Scores and comments. Each change updates the statistics of its key in the same transaction. */
+/** Operations on scores and comments. Each change updates the statistics, or marks them as outdated, in the same transaction. */
 export const feedbackOperations = (database: Database) => ({
   async list(caller: Caller, query: FeedbackQuery): Promise<Feedback[]> {
     return (await listFeedback(database.read, caller.tenant_id, query)).map(toFeedback);
@@ -72,7 +72,7 @@ export const feedbackOperations = (database: Database) => ({
 });
 
 /**
- * @param replaces whether feedback of the workspace with the same id is replaced
+ * @param replaces whether existing feedback of the workspace with the same id is replaced
  * @throws ApiError when the id is taken, or neither a run nor a session is given
  */
 export async function storeFeedback(
@@ -109,8 +109,8 @@ async function lockFeedback(tx: Tx, caller: Caller, feedback_id: string): Promis
 type FeedbackTarget = Pick<FeedbackRow, "experiment_no" | "run_id" | "example_index" | "repetition">;
 
 /**
- * Feedback on an uploaded run changes the statistics of its key at once. The statistics of traces are computed by the next read, because
- * `evaluate()` sends feedback for each run.
+ * Updates the statistics of the key at once, except for feedback on a traced run: then the next read computes the statistics, because
+ * `evaluate()` sends the feedback on each run separately.
  */
 async function refreshFor(
   tx: Tx,
@@ -121,17 +121,17 @@ async function refreshFor(
   else await markStatsDirty(tx, [experiment_no]);
 }
 
-/** The run that feedback names. */
+/** Returns the id of the run that the feedback is about. */
 const runOf = ({ run_id, trace_id }: FeedbackCreate): string | undefined => run_id ?? trace_id;
 
-/** Looks up the runs that feedback names: `rows` has the keys of experiment rows, `traced` the sessions of traced runs. */
+/** Looks up the runs of feedback by id: `rows` contains the keys of experiment rows, and `traced` the sessions of traced runs. */
 export async function runsOfFeedback(tx: Tx, { tenant_id }: Workspace, feedback: readonly FeedbackCreate[]) {
   const ids = [...new Set(feedback.flatMap((body) => runOf(body) ?? []))];
   return { rows: await rowKeysOf(tx, tenant_id, ids), traced: await sessionNumbersOf(tx, tenant_id, ids) };
 }
 
 /**
- * The run or the session that feedback is about. The run may be unknown: clients send feedback before the run.
+ * The run or the session that feedback is about. The run may be unknown, because clients may send feedback before the run.
  *
  * @throws ApiError when neither a run nor a session is given, or the session is unknown
  */

@@ -104,7 +104,7 @@ const SECONDS_IN: Record<string, (amount: number) => number> = {
   h: (amount) => amount * 3600,
 };
 
-/** The official docs have "5s" only; the other units are an extension. */
+/** The official docs contain only "5s"; the other units are an extension. */
 function parseSeconds(text: string): number | undefined {
   const [, amount, unit = ""] = /^(\d{1,15}(?:\.\d{1,15})?) ?(ms|s|m|h)$/.exec(text.trim()) ?? [];
   return SECONDS_IN[unit]?.(Number(amount));

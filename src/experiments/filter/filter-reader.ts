@@ -79,7 +79,7 @@ const unterminated = (at: number) => new FilterError(at, "the string has no clos
 /** The maximum total of calls, list values, search words and metadata keys. */
 const MAX_NODES = 1000;
 
-/** `reference_example_id` becomes `reference_example`. */
+/** A field name in a filter. `reference_example_id` is replaced by `reference_example`. */
 export type Name = Token & { value: FieldName | PseudoField };
 
 /** Reads the tokens of a filter expression on demand, so that the first FilterError is the leftmost. */

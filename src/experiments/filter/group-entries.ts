@@ -35,7 +35,7 @@ function kindOf(field: RunField | EntryField): EntryKind | undefined {
  * Groups the conditions on the same feedback row, and on the same metadata entry:
  *
  * - The conditions of one `and(...)` apply to the same row. So does an `or(...)` among them, if all of its conditions are on the
- *   key, or all are on the score and the value.
+ *   key, or none of them is.
  * - Any other condition (alone, in an `or` or a `not`, in a nested `and`) applies to any row.
  * - `neq` on a key, and `neq` on a value without a key, match when no such row exists:
  *   `and(neq(metadata_key, "k"), eq(metadata_value, "v"))` finds runs without the key `k` that have the value `v`.
@@ -110,7 +110,7 @@ function memberOf(operand: ParsedExpression, kind: EntryKind): Member | undefine
   );
   const is_key = of.every(isKey);
   const is_negated = of.some(isNegated);
-  // An `or` of conditions on key and value is not grouped.
+  // An `or` is not grouped if it contains other conditions, mixes keys with other fields of the entry, or negates a key.
   if (of.length < operand.of.length || (is_key ? is_negated : of.some(isKey))) return undefined;
   return { operand, kind, condition: { op: "or", of }, is_key, is_negated };
 }

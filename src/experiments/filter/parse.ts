@@ -113,7 +113,7 @@ function readListed(reader: FilterReader, field: FieldName): Scalar {
   );
 }
 
-/** Names that can be compared only with strings. */
+/** Pseudo-fields that accept only a string, each with the description of that string for error messages. */
 const EXPECTED = { thread_id: "a quoted thread ID", ls_model_name: "a quoted model name" };
 
 const isTextName = (name: string): name is keyof typeof EXPECTED => Object.hasOwn(EXPECTED, name);
@@ -219,7 +219,7 @@ export function readExampleFilters(expression: string | undefined): RunFilter[] 
   throw new ApiError("bad_filter", { reason });
 }
 
-/** The first field that only runs have. */
+/** Returns the first field in a filter that only runs have. */
 function runField(filter: RunFilter): string | undefined {
   switch (filter.op) {
     case "and":

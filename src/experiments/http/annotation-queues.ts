@@ -3,7 +3,7 @@ import { annotationQueueRoutes } from "../contract/annotation-queues/queues.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 import type { Routes } from "./route.ts";
 
-/** @param platform the routes below `/platform`: with a base URL without the prefix, clients send `/v1/platform` */
+/** @param platform serves routes below `/platform`, also for clients whose base URL does not contain `/api/v1` */
 export function serveAnnotationQueues(
   v1: Routes,
   platform: Routes,

@@ -45,7 +45,7 @@ export function serveExperiments(
   serveDatasetVersions(v1, experiments);
   serveDatasets(v1, v2, experiments);
   serveExamples(v1, experiments, base_url);
-  // With a base URL without the prefix, clients send `/v1/platform`.
+  // Clients whose base URL does not contain `/api/v1` request `/v1/platform`.
   const platform = routesBelow(app, ["/api/v1", "/v1"]);
   servePlatformExamples(platform, experiments);
   serveSessions(v1, experiments);
@@ -62,12 +62,12 @@ export function serveExperiments(
 }
 
 /**
- * Serves trace ingestion. Called before the routes of the agent server are added: at the root, both have `POST /runs` and `POST
+ * Serves trace ingestion. Must be called before the routes of the agent server are added: at the root, both have `POST /runs` and `POST
  * /runs/batch`, and the request body decides which one responds.
  */
 export const serveIngestion = (app: App, options: TraceRoutesOptions): void => serveTraces(app, V1, options);
 
-/** Contains each route once, with its first prefix. */
+/** Returns the OpenAPI document, which contains each route once, with its first prefix. */
 function openApiDocument() {
   const document = new OpenAPIHono();
   const register = (prefix: string, tag: string, routes: Record<string, RouteConfig>) => {

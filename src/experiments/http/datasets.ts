@@ -93,7 +93,7 @@ export function serveDatasetFiles(v1: Routes, { datasetFiles: files }: Experimen
     });
 }
 
-/** A multipart body, which a worker thread parses. */
+/** Returns the content type and the bytes of a multipart body, which a worker thread parses. */
 export const formOf = async ({ req }: Context<Env>): Promise<FormBody> => [
   req.header("content-type") ?? "",
   new Uint8Array(await req.arrayBuffer()),

@@ -12,7 +12,7 @@ export function serveFeedback(
   { feedback, feedbackConfigs, feedbackTokens }: ExperimentsService,
   base_url: BaseUrlOptions,
 ): void {
-  // Registered first: `/feedback/tokens` also matches the path `/feedback/{feedback_id}` of the routes below.
+  // Must be registered first, because the route `/feedback/{feedback_id}` below also matches `/feedback/tokens`.
   const { createFeedbackTokens, listFeedbackTokens, sendFeedbackByLink, sendFeedback } = feedbackTokenRoutes;
   const api = (context: Context<Env>) => `${baseUrlOf(context, base_url)}/api/v1`;
   v1.json(createFeedbackTokens, ({ caller, body, context }) => feedbackTokens.create(caller, body, api(context)));

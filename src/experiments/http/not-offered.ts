@@ -5,7 +5,7 @@ interface Feature {
   /** The beginning of the sentence "{feature} is not supported." */
   feature: string;
   instead: string;
-  /** Without the prefix. Only these paths are known; others remain unknown routes. */
+  /** Paths without the prefix. Other paths of the feature get the error for unknown routes. */
   paths: readonly string[];
 }
 
@@ -107,7 +107,7 @@ const PREFIXES = {
   v2: ["/api/v2"],
 };
 
-/** Comes before the routes of the experiments: `/runs/rules` also has the form of `/runs/{run_id}`. */
+/** Must be called before the routes of the experiments are added, because `/runs/{run_id}` also matches `/runs/rules`. */
 export function refuseNotOffered(app: App): void {
   for (const version of ["any_base", "v1", "platform", "v2"] as const)
     for (const { feature, instead, paths } of NOT_OFFERED[version])

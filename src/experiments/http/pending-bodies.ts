@@ -1,10 +1,10 @@
 import { ApiError } from "../../platform/errors.ts";
 import { withTimeout } from "../../platform/lib/signal.ts";
 
-/** The limit of a body as it is sent. What it unpacks to has the limit of an upload. */
+/** The limit of a body before decompression. After decompression, the limit of uploads applies. */
 const MAX_SENT_BYTES = 64 * 2 ** 20;
 
-/** Bodies that are received and not stored yet. Further bodies are refused until there is room. */
+/** The limit of all bodies that are received but not stored yet. Bodies that exceed it are refused. */
 const MAX_PENDING_BYTES = 4 * MAX_SENT_BYTES;
 
 /** Above this limit, the server reads only the oldest open request of the workspace, which leaves room for other workspaces. */
@@ -29,9 +29,9 @@ interface ReceivedBody {
 /** The requests of a workspace. */
 interface Workspace {
   pending_bytes: number;
-  /** The requests whose body has not arrived, oldest first. */
+  /** The requests whose body has not arrived completely, oldest first. */
   reading: Set<ReceivedBody>;
-  /** Resolves when a body was read or released: waiting requests then check again whether there is room. */
+  /** Resolves when a body has been read or released, so that waiting requests check again whether there is room. */
   changed: PromiseWithResolvers<void>;
 }
 
@@ -49,7 +49,7 @@ export class PendingBodies {
    * Reads a body and calls `work` with it.
    *
    * @param work receives the only reference to the body, and the time (`Date.now()`) after which its result is not sent
-   * @throws ApiError when the body is too large, or has waited {@link MAX_WAIT_MS} for room or for its result
+   * @throws ApiError when the body is too large, all bodies together are too large, or room or the result is not available in time
    */
   async use<T>(
     tenant_id: string,
@@ -120,7 +120,7 @@ async function readBody(
 ): Promise<Uint8Array> {
   let body = Buffer.allocUnsafeSlow(0);
   let end = 0;
-  /** Memory takes no space until it is written. `transfer(0)` frees the old buffer without the garbage collector. */
+  /** Allocated memory takes no space until it is written to. `transfer(0)` frees the old buffer without the garbage collector. */
   const resize = (size: number) => {
     const smaller = body;
     body = Buffer.allocUnsafeSlow(size);

@@ -24,7 +24,7 @@ export function servePrompts(v1: Routes, { prompts }: ExperimentsService, readWo
     };
   };
 
-  /** The prompts of another owner do not exist for the caller. */
+  /** Returns the name of the prompt. Prompts of other owners are reported as not found. */
   const own = async (caller: Caller, { owner, repo }: { owner: string; repo: string }): Promise<string> => {
     if (owner !== "-" && owner !== (await settingsOf(caller)).tenant_handle) throw new ApiError("prompt_not_found");
     return repo;
@@ -32,7 +32,7 @@ export function servePrompts(v1: Routes, { prompts }: ExperimentsService, readWo
 
   v1.serve(settingsRoutes.readSettings, async ({ caller, context }) => context.json(await settingsOf(caller)));
 
-  // The clients call these with and without a slash at the end.
+  // Clients call these routes with and without a trailing slash.
   const withSlash = <R extends RouteConfig>(route: R, run: (request: Checked<R>) => Promise<{ json: string }>) => {
     v1.json(route, run);
     v1.json({ ...route, path: `${route.path}/` }, run as never);

@@ -15,7 +15,7 @@ export function routesBelow(app: App, prefixes: readonly string[]) {
   };
   return {
     serve,
-    /** The operation returns JSON text, which is sent unparsed. */
+    /** Serves an operation that returns JSON text, which is sent without parsing it. */
     json: <R extends RouteConfig>(route: R, operation: (request: Checked<R>) => Promise<{ json: string }>) =>
       serve(route, async (request) => pageResponse(request.context, (await operation(request)).json)),
     deletion: <R extends RouteConfig>(route: R, noun: string, operation: (request: Checked<R>) => Promise<unknown>) =>
@@ -30,7 +30,7 @@ export function routesBelow(app: App, prefixes: readonly string[]) {
 export const apiUrlOf = (context: Context<Env>, base_url: BaseUrlOptions): string =>
   `${baseUrlOf(context, base_url)}/api/v1`;
 /**
- * The Python client can read the results of queries also as server-sent events with JSON patches. A single patch adds them all.
+ * Query results are also available as server-sent events with JSON patches, for the Python client. A single patch adds all results.
  *
  * @param json the JSON text of the results
  */

@@ -16,7 +16,7 @@ export interface TraceRoutesOptions {
   upload_limit_bytes: number;
 }
 
-/** Whether the limits in this file apply to the body of a request, instead of the general limit. */
+/** Whether the limits for trace ingestion apply to the body of a request, instead of the general limit. */
 export const isTraceBody = (path: string): boolean =>
   path.endsWith("/runs/multipart") || path.endsWith("/otel/v1/traces");
 
@@ -48,7 +48,7 @@ export function servePrices(v1: Routes, { prices }: ExperimentsService): void {
   v1.deletion(deletePrice, "Price", ({ caller, params }) => prices.delete(caller, params.price_id));
 }
 
-/** Clients choose the content types of attachments. Those that do not match are not sent in a header. */
+/** Clients choose the content types of attachments. Types that do not match are replaced by application/octet-stream. */
 const SAFE_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
 
 /** Serves attachments as downloads, because an attachment may be a web page. */
@@ -78,13 +78,13 @@ export function serveAttachments(app: App, prefixes: readonly string[], experime
   }
 }
 
-/** Decides by its keys whether a body contains traces. A body that is not an object belongs to the agent server. */
+/** Determines from the keys of a body whether it contains traces. A body that is not an object is for the agent server. */
 interface OwnBody {
   keys: string[];
   isOwn(found: string[]): boolean;
 }
 
-/** A run of the agent server names its assistant; a run of a trace does not. */
+/** A request to create an agent run has an `assistant_id`; a traced run does not. */
 const RUN_CREATE: OwnBody = { keys: ["assistant_id"], isOwn: (found) => found.length === 0 };
 const RUN_BATCH: OwnBody = { keys: ["post", "patch"], isOwn: (found) => found.length > 0 };
 
@@ -105,7 +105,7 @@ function shared(
   };
 }
 
-/** Headers that contain the session of spans. */
+/** Headers that determine the session of spans. */
 const SESSION_HEADERS = ["langsmith-project", "langsmith-agent-id", "langsmith-agent-environment"];
 
 function ingester({ experiments, upload_limit_bytes }: TraceRoutesOptions) {
@@ -163,7 +163,7 @@ function runIdOf(context: Context<Env>): string {
   ]);
 }
 
-/** A body that {@link shared} has read. */
+/** Yields a body that {@link shared} has already read. */
 async function* cachedBody({ req }: Context<Env>): AsyncGenerator<Uint8Array> {
   yield new Uint8Array(await req.arrayBuffer());
 }

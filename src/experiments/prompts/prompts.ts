@@ -41,7 +41,7 @@ import {
 /** A prompt of 100 messages with examples has less than 200 KB. */
 const MAX_MANIFEST_BYTES = 2 * 1024 * 1024;
 
-/** The prompts of a workspace, and their commits. A `name` is the name of the repo in the path, without the owner. */
+/** Operations on prompts and their commits. A `name` is the name of the repo in the path, without the owner. */
 export const promptOperations = (database: Database) => ({
   async list(caller: Caller, query: PromptQuery): Promise<{ repos: Prompt[]; total: number }> {
     assertPrompt(query.repo_type);
@@ -172,7 +172,7 @@ export const promptOperations = (database: Database) => ({
 
 const LATEST = "latest";
 
-/** Agents and skills are directories of files, which the clients keep below the same paths. */
+/** Rejects other repo types: clients also use these routes for agents and skills, which are directories of files. */
 function assertPrompt(repo_type: string): void {
   if (repo_type !== "prompt")
     throw new ApiError("not_offered", {
@@ -220,7 +220,7 @@ const canonical = (value: unknown): string =>
     isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
   );
 
-/** Clients commit a prompt with its model as a `RunnableSequence`, whose `first` is the prompt. */
+/** Removes the model from a manifest: clients commit a prompt and its model as a `RunnableSequence`, whose `first` is the prompt. */
 function withoutModel(manifest: JsonObject): JsonObject {
   const { id, kwargs } = manifest as { id?: unknown; kwargs?: { first?: unknown } };
   const isSequence = Array.isArray(id) && id.at(-1) === "RunnableSequence";

@@ -8,7 +8,7 @@ const NEGATIVE_NUMBER = /^-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 const escapeFormula = (cell: string): string => (FORMULA.test(cell) && !NEGATIVE_NUMBER.test(cell) ? `'${cell}` : cell);
 
-/** A text as it is, a missing value as an empty cell, anything else as JSON. */
+/** Returns a text unchanged, a missing value as an empty cell, and anything else as JSON. */
 export const cellText = (value: unknown): string =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 

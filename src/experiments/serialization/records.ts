@@ -47,7 +47,7 @@ export interface ExampleOfDataset {
   attachment_urls?: Example["attachment_urls"];
 }
 
-/** Responses contain the splits of an example in its metadata. */
+/** The metadata entry for an example without splits: responses contain the splits in the metadata. */
 const IN_BASE = `"dataset_split":["${BASE_SPLIT}"]`;
 
 export const EXAMPLE_SERIALIZER = new RecordSerializer<ExampleOfDataset, Example>({
@@ -97,7 +97,7 @@ export const toAttachmentUrls = (
 
 const NO_COSTS = { total_cost: null, prompt_cost: null, completion_cost: null } as const;
 
-/** The `usage` fields of the contract for runs that record none. */
+/** The usage fields of the contract, for runs without recorded usage. */
 export const NO_USAGE = {
   costs: NO_COSTS,
   tokens: { total_tokens: null, prompt_tokens: null, completion_tokens: null, ...NO_COSTS },
@@ -109,7 +109,7 @@ export const NO_USAGE = {
   },
 } as const;
 
-/** Statistics that an earlier version stored do not have these fields. */
+/** Default values for statistics that an earlier version stored without these fields. */
 const NO_USAGE_STATS = {
   first_token_p50: null,
   first_token_p99: null,
@@ -154,7 +154,7 @@ function sessionStats(row: ExperimentRow): Pick<Session, keyof typeof WITHOUT_ST
   return { ...NO_USAGE_STATS, ...stats, last_run_start_time, run_facets: [] };
 }
 
-/** The row of the feedback does not have the ids of its run and experiment. */
+/** Feedback with the ids of its run and experiment, which its row does not contain. */
 interface FeedbackRecord {
   row: FeedbackRow;
   target: Pick<FullFeedback, "experiment_id" | "run_id" | "run_start_us" | "trace_id">;

@@ -92,7 +92,7 @@ const byTarget = (feedback: FeedbackStatsInput[]) => ({
   ofSession: feedback.filter((row) => !isOnRun(row)),
 });
 
-/** A traced run need not be a row of the experiment. */
+/** Feedback on a traced run that is not a row of the experiment has no `example_index`. */
 const isOnRun = ({ example_index, run_id }: FeedbackStatsInput): boolean => example_index !== null || run_id !== null;
 
 function withKey(

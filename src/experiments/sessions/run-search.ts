@@ -32,13 +32,13 @@ export async function toSearch(
     has_error: body.error,
     filters: readFilters([body.filter, body.search_filter], body.query),
   };
-  // The JavaScript client asks for roots with an execution order of 1.
+  // The JavaScript client requests root runs with `execution_order: 1`.
   return inBoth(search, { ...body, is_root: body.is_root ?? (body.execution_order === 1 ? true : undefined) });
 }
 
 type SearchV2 = Partial<Omit<RunQueryV2, "cursor" | "page_size" | "selects" | "sort_order">>;
 
-/** {@link toSearch} for version 2. */
+/** Like {@link toSearch}, for version 2 of the API. */
 export async function toSearchV2(read: Tx, caller: Caller, body: SearchV2): Promise<AnyRunSearch> {
   const { project_ids, reference_dataset_id } = body;
   if ((project_ids === undefined) === (reference_dataset_id === undefined))
@@ -60,7 +60,7 @@ export async function toSearchV2(read: Tx, caller: Caller, body: SearchV2): Prom
 
 type TreeQuery = Pick<RunStatsQuery, "trace" | "parent_run" | "run_type" | "is_root" | "trace_filter" | "tree_filter">;
 
-/** An uploaded run is the only run of its trace, and has the type chain. */
+/** Applies a search to uploaded and traced runs. An uploaded run is the only run of its trace, and has the type `chain`. */
 function inBoth(search: RunSearch, tree: TreeQuery): AnyRunSearch {
   const { trace, parent_run, run_type, is_root } = tree;
   const root_filters = readFilters([tree.trace_filter]);

@@ -14,7 +14,7 @@ import { type AttachmentInfo, attachmentOf, findTraceRuns } from "../storage/tra
 import { type AnyRunSearch, toSearch } from "./run-search.ts";
 import { findWithFeedback, fullRun, queryPage, readPage, toAnyRun, toAnyRunV2 } from "./runs.ts";
 
-/** The public fields of version 2 have no payloads. */
+/** Fields that shared runs do not contain in version 2: payloads, attachments and addresses. */
 const PRIVATE = new Set(["INPUTS", "OUTPUTS", "EVENTS", "MANIFEST", "ATTACHMENTS", "APP_PATH", "SHARE_URL"]);
 
 const MAX_LISTED = 1_000;
@@ -65,7 +65,7 @@ async function getRun(
   return { experiment_no: uploaded.experiment_no, trace_id: run_id };
 }
 
-/** Read access with the token of a share, which replaces the API key. */
+/** Operations that read shared runs. The token of the share replaces the API key. */
 export const sharedRunOperations = ({ read }: Database) => ({
   /** @param run_id a run of the share; undefined for the shared run itself */
   async read(token: string, run_id: string | undefined, base_url: string): Promise<ExperimentRun> {
@@ -117,7 +117,7 @@ export const sharedRunOperations = ({ read }: Database) => ({
 });
 
 interface OpenShare extends RunShareRow {
-  /** The part of a trace; undefined for an uploaded run. */
+  /** The shared part of a trace; undefined for an uploaded run. */
   part: TreePart | undefined;
 }
 

@@ -35,15 +35,15 @@ import { computeRunStats, feedbackStats, type RunOutcome } from "./stats.ts";
 /** The official clients expect at most 100 runs per page in version 1 of the API. */
 const MAX_PAGE_SIZE = 100;
 
-/** The Python client cannot read a run without them, whatever its caller selects. */
+/** Returned even if they are not selected, because the Python client cannot read a run without them. */
 const ALWAYS_SELECTED = ["id", "name", "run_type", "start_time", "trace_id"];
 
-/** Fields that are not in the row of a run, in capitals. They are most of its data. */
+/** Fields that are not in the row of a run, in capitals. They contain most of its data. */
 const PAYLOADS = new Set(["INPUTS", "OUTPUTS", "EVENTS", "EXTRA", "MANIFEST", "SERIALIZED"]);
 
 type Workspace = Pick<Caller, "tenant_id">;
 
-/** Runs of traces, and runs that were uploaded as the rows of an experiment. */
+/** Operations on traced runs, and on runs that were uploaded as rows of an experiment. */
 export const runOperations = ({ read }: Database) => ({
   async query(caller: Caller, body: RunQuery) {
     return queryPage(read, caller, await toSearch(read, caller, body), body);
@@ -59,7 +59,7 @@ export const runOperations = ({ read }: Database) => ({
     const { uploaded, traced } = await toSearch(read, caller, body);
     const rows = uploaded ? await searchRunKeys(read, caller.tenant_id, uploaded) : [];
     const outcomes = traced && outcomesOf(read, caller.tenant_id, traced);
-    // The database adds up roots. Other runs may contain each other, so their usage is counted once here.
+    // The database sums root runs. Other runs may be nested in each other, so their usage is summed here, each part once.
     const runs = !outcomes || traced.is_root === true ? [] : ((await read.all(outcomes)) as TraceOutcome[]);
     const roots =
       outcomes && traced.is_root === true ? await sumOutcomes(read, outcomes, { with_tokens: true }) : undefined;
@@ -137,7 +137,7 @@ interface PageOptions {
   feedback?: boolean;
 }
 
-/** A page of both kinds of runs, merged by start and id. */
+/** Reads a page of uploaded and traced runs, merged by start time and id. */
 export async function readPage(
   read: Tx,
   { tenant_id }: Workspace,
@@ -160,7 +160,7 @@ export async function readPage(
   return { items, next: last ? writeCursor(last) : null };
 }
 
-/** Rows contain truncated errors. The payloads contain the full text. */
+/** Reads the full text of truncated errors from the payloads, because rows contain only the beginning. */
 async function readFullErrors(read: Tx, runs: FullTraceRun[]): Promise<void> {
   const cut = runs.filter(({ error }) => error !== null && error.length >= MAX_ERROR_CHARS);
   const payloads = await payloadsOf(
@@ -219,7 +219,7 @@ export async function queryPage(
   return { runs, cursors: { next, prev: null }, search_cursors: null, parsed_query: body.filter ?? null };
 }
 
-/** The tokens and costs of a run include those of the runs below it. Therefore, a run below another counted run counts without them. */
+/** The tokens and costs of a run include those of the runs below it. Therefore, they are omitted for a run below another counted run. */
 function countedOnce(runs: TraceOutcome[]): RunOutcome[] {
   const ids = new Set(runs.map(({ run_id }) => run_id));
   return runs.map((run) => {

@@ -19,7 +19,7 @@ import type { ExperimentRow } from "../storage/schema.ts";
 import { refreshDirty } from "./refresh-stats.ts";
 import { NO_STATS } from "./stats.ts";
 
-/** Experiments, which the API calls sessions. */
+/** Operations on experiments, which the API calls sessions. */
 export const sessionOperations = (database: Database) => ({
   async list(caller: Caller, query: SessionQuery): Promise<Session[]> {
     const { read } = database;
@@ -96,7 +96,7 @@ function refuseExpiry({ trace_tier }: SessionUpdate, is_experiment: boolean): vo
   if (is_experiment && trace_tier === "shortlived") throw new ApiError("experiment_expires");
 }
 
-/** Undefined without a filter on datasets, null for experiments without a dataset. */
+/** Returns the datasets of the query; undefined without a filter on datasets, null to select experiments without a dataset. */
 async function datasetNumbers(
   read: Tx,
   { tenant_id }: Caller,
@@ -126,7 +126,7 @@ async function sessionRecord(tx: Tx, row: ExperimentRow, with_stats: boolean): P
   return toSession(row, ids.get(row.dataset_no) ?? null, with_stats);
 }
 
-/** The name of any other order is the name of a statistic. */
+/** Every other value of `sort_by`, except `feedback`, is the name of a statistic. */
 const ORDERS: Partial<Record<SessionQuery["sort_by"], ExperimentOrder>> = {
   name: { column: "name" },
   start_time: { column: "start_us" },

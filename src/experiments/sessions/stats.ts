@@ -70,7 +70,7 @@ function sumsOf(runs: readonly RunOutcome[]): OutcomeSums {
   };
 }
 
-/** In ascending order. The JavaScript client truncates the end to milliseconds, so the end may be before the start. */
+/** Converts durations to sorted seconds, at least 0: the JavaScript client truncates ends to milliseconds, maybe before the start. */
 function secondsIn(durations_us: Float64Array[]): Float64Array {
   const all = new Float64Array(durations_us.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -78,13 +78,13 @@ function secondsIn(durations_us: Float64Array[]): Float64Array {
   return all.sort();
 }
 
-/** Null if there is no value. Rounding to 12 decimal places removes binary rounding errors from sums of costs. */
+/** Returns null if there is no value. Rounding to 12 decimal places removes binary rounding errors from sums of costs. */
 function sumOf(values: readonly (number | null)[]): number | null {
   const numbers = values.filter((value) => value !== null);
   return numbers.length === 0 ? null : Number(numbers.reduce((sum, value) => sum + value, 0).toFixed(12));
 }
 
-/** The JavaScript client truncates the end to milliseconds, so the end may be before the start. A pending run has no latency. */
+/** Returns NaN for a pending run. The end may be before the start, because the JavaScript client truncates it to milliseconds. */
 export const secondsOf = ({ start_us, end_us }: Pick<RunOutcome, "start_us" | "end_us">): number =>
   end_us === null ? Number.NaN : Math.max(0, end_us - start_us) / 1e6;
 
@@ -148,7 +148,7 @@ export function feedbackStats(feedback: readonly FeedbackStatsInput[]): Feedback
 /** JavaScript objects list integer keys in numeric order, before all other keys. */
 const STARTS_WITH_DIGIT = /^\d/;
 
-/** The JSON text of {@link feedbackStats}. One row per key, the common case, needs no objects, which took a sixth of the page time. */
+/** The JSON text of {@link feedbackStats}. The common case, one row per key, avoids objects, which took a sixth of the page time. */
 export function feedbackStatsJson(feedback: readonly FeedbackStatsInput[]): string {
   const sorted = feedback.toSorted((a, b) => (a.key < b.key ? -1 : 1));
   const isSimple = sorted.every(({ key }, index) => key !== sorted[index - 1]?.key && !STARTS_WITH_DIGIT.test(key));
@@ -186,7 +186,7 @@ interface IndexedValue {
   value: number;
 }
 
-/** By example index, the mean over the repetitions of the mean of each repetition. NaN for an example without values. */
+/** Averages the values of each repetition, then the repetitions of each example. Indexed by example; NaN without values. */
 export function meanVector(values: readonly IndexedValue[]): Float64Array {
   const length = values.reduce((max, { example_index }) => Math.max(max, example_index + 1), 0);
   const vector = new Float64Array(length).fill(Number.NaN);

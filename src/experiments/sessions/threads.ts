@@ -119,7 +119,7 @@ const ofThread = (search: TraceSearch, thread_id: string): TraceSearch => ({
   filters: [...search.filters, { op: "thread", ids: [thread_id] }],
 });
 
-/** `last` is the cursor for the next page, if the caller requests one thread more than the page size. */
+/** `last` is the cursor for the next page, if `page.limit` is the page size plus one. */
 async function readThreads(read: Tx, { tenant_id }: Caller, search: TraceSearch, page: ThreadPage) {
   const listed = await listThreads(read, tenant_id, search, page);
   const thread_ids = listed.map(({ thread_id }) => thread_id);
@@ -173,7 +173,7 @@ const DETAILS = [
 ] as const;
 type Details = Record<(typeof DETAILS)[number], { raw: Record<string, number> }>;
 
-/** Adds up the details of traces. A run inside a run of the same type counts as part of it. */
+/** Sums the usage details of traces. A run below a run of the same type is skipped, because that run includes its usage. */
 async function sumDetails(read: Tx, tenant_id: string, trace_ids: string[]): Promise<Details> {
   const sums = Object.fromEntries(DETAILS.map((name) => [name, { raw: {} }])) as Details;
   const counted = new Set<string>();

@@ -54,14 +54,14 @@ export function comparePair(
   };
 }
 
-/** Null for fewer than two pairs. */
+/** Returns null bounds for fewer than two pairs. */
 function intervalOf(deltas: Float64Array, options: BootstrapOptions): Interval {
   if (deltas.length < 2) return NO_INTERVAL;
   const [ci_low, ci_high] = bootstrapMeanInterval(deltas, options);
   return { ci_low, ci_high };
 }
 
-/** The scores of the examples with both scores, by example index. */
+/** Returns the scores of the examples that have both scores, in the order of the examples. */
 function pairsOf(baseline: Float64Array, other: Float64Array) {
   const from = new Float64Array(Math.min(baseline.length, other.length));
   const to = new Float64Array(from.length);
@@ -88,7 +88,7 @@ function countDirections(from: Float64Array, to: Float64Array, threshold: number
   return { up, down };
 }
 
-/** McNemar if all scores are 0 or 1; null without pairs. */
+/** The McNemar test if all scores are 0 or 1, otherwise the Wilcoxon test; null without pairs. */
 function testOf(from: Float64Array, to: Float64Array, deltas: Float64Array): Test {
   if (from.length === 0) return NO_TEST;
   const isBinary = (values: Float64Array) => values.every((value) => value === 0 || value === 1);

@@ -14,10 +14,10 @@ const EXACT_UP_TO = 50;
 const EXACT_WITH_TIES_UP_TO = 13;
 
 /**
- * The two-sided Wilcoxon signed-rank test (1945) of paired differences, without zeros and NaN. Exact for small samples, otherwise
+ * The two-sided Wilcoxon signed-rank test (1945) of paired differences; zeros and NaN are removed. Exact for small samples, otherwise
  * the normal approximation with tie correction and without continuity correction. The statistic and p equal
- * `scipy.stats.wilcoxon(d[d != 0])` of SciPy 1.17 (method "auto", correction=False). With zeros in the input, SciPy uses the
- * approximation for 14 to 50 differences, where this function is exact.
+ * `scipy.stats.wilcoxon(d[d != 0])` of SciPy 1.17 (method "auto", correction=False), for d without NaN. If the zeros are passed to SciPy,
+ * it may use the approximation where this function is exact.
  *
  * @returns p = 1 when no difference is left
  */
@@ -144,8 +144,8 @@ function probabilityOf(k: number, n: number): number {
 }
 
 /**
- * Adjusts p-values for multiple tests (Holm 1979): the family-wise error rate at 0.05 is at most 0.05. Null is a test that was not
- * made: it stays null and does not count. Equals `p.adjust(p, method = "holm")` of R.
+ * Adjusts p-values for multiple tests (Holm 1979): at a level of 0.05, the family-wise error rate is at most 0.05. Null is a test not
+ * performed: it stays null and does not count. Equals `p.adjust(p, method = "holm")` of R.
  *
  * @returns the adjusted p-values in the same order
  * @throws RangeError when a p-value is not within 0 to 1

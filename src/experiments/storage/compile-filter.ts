@@ -170,7 +170,7 @@ export const UPLOADED: RunSource = {
   inThread: (tx, ids) => hasEntry(tx, sql`r.metadata`, threadEntry(ids)),
 };
 
-/** The condition for `error` is the one of the partial index of failed roots. */
+/** The condition for `error` must equal the condition of the partial index of failed root runs. */
 const STATUS: Record<string, Where> = {
   error: sql`r.error is not null`,
   pending: sql`(r.error is null and r.end_us is null)`,

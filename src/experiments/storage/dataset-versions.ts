@@ -5,7 +5,7 @@ import type { DatasetTagRow } from "./schema.ts";
 interface VersionSearch {
   /** A version must have a tag that contains this text. */
   search?: string | undefined;
-  /** This example must have changed. */
+  /** The id of an example that must have changed in the version. */
   example?: string | undefined;
   limit: number;
   offset: number;

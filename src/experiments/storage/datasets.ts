@@ -74,7 +74,7 @@ export const lockDataset = (tx: Tx, dataset_no: number): Promise<DatasetRow | un
 export const nullsLow = (descending: boolean) => (order: OrderByItemBuilder) =>
   descending ? order.desc().nullsLast() : order.asc().nullsFirst();
 
-/** @param nulls where datasets without a value of `sort_by` are: `low` sorts null below every value */
+/** @param nulls where datasets without a value of `sort_by` are sorted: `low` puts null below every value */
 export function listDatasets(
   tx: Tx,
   tenant_id: string,
@@ -98,7 +98,7 @@ export function listDatasets(
 
 type DatasetChanges = { [Name in keyof DatasetRow]?: DatasetRow[Name] | undefined };
 
-/** Updates a dataset and its modification time. Undefined keeps a value. */
+/** Updates a dataset and its modification time. Undefined fields are not changed. */
 export const updateDataset = (tx: Tx, dataset_no: number, changes: DatasetChanges): Promise<number> =>
   tx.run(
     tx.k
@@ -107,7 +107,7 @@ export const updateDataset = (tx: Tx, dataset_no: number, changes: DatasetChange
       .where("dataset_no", "=", dataset_no),
   );
 
-/** Removes the experiment as the baseline of datasets before it is deleted. */
+/** Clears the baseline of the datasets whose baseline is the experiment. Called before the experiment is deleted. */
 export const clearBaseline = (tx: Tx, tenant_id: string, experiment_id: string): Promise<number> =>
   tx.run(
     tx.k

@@ -7,7 +7,7 @@ export type ExampleAttachmentInfo = Omit<ExampleAttachmentRow, "data">;
 
 const INFO = ["dataset_no", "example_index", "name", "from_version", "until_version", "mime_type", "token"] as const;
 
-/** The attachments of examples in all versions, by name. */
+/** Returns the attachments of all versions of the examples, sorted by name. */
 export const attachmentsOfExamples = (
   tx: Tx,
   dataset_no: number,

@@ -39,7 +39,7 @@ export const setExampleVersion = (
 
 const selectExamples = (tx: Tx) => tx.k.selectFrom("examples").selectAll();
 
-/** Examples of a dataset, including deleted examples. */
+/** Finds examples of a dataset by `row_id` or `example_id`, including deleted examples. */
 export const examplesBy = (
   tx: Tx,
   column: "row_id" | "example_id",
@@ -48,7 +48,7 @@ export const examplesBy = (
 ): Promise<ExampleRow[]> =>
   byIds(ids, (batch) => tx.all(selectExamples(tx).where("dataset_no", "=", dataset_no).where(column, "in", batch)));
 
-/** The ids among these that are used by examples of the workspace. */
+/** Returns those of the given ids that examples of the workspace already use. */
 export async function takenExampleIds(tx: Tx, tenant_id: string, ids: string[]): Promise<Set<string>> {
   const used = tx.k.selectFrom("examples").select("example_id").where("tenant_id", "=", tenant_id);
   const rows = await byIds(ids, (batch) => tx.all(used.where("example_id", "in", batch)));
@@ -60,7 +60,7 @@ export interface ExampleFilter {
   id?: string[] | undefined;
   /** Milliseconds since the epoch; the default is the newest version. */
   as_of?: number | undefined;
-  /** Only examples after this index: pages then need no offset. */
+  /** Selects only examples after this index, so that pages need no offset. */
   after_index?: number | undefined;
   metadata?: object | undefined;
   splits?: string[] | undefined;
@@ -131,13 +131,13 @@ export function listExamples(
   if (page.order === "recently_created") query = query.orderBy("e.created_at", direction);
   if (page.order === "id") query = query.orderBy("e.example_id", direction);
   if (page.order === "random") query = query.orderBy(shuffled(page.seed));
-  // Examples of the same request keep their order.
+  // Sorting by index last keeps the order of examples that were added by the same request.
   return tx.all(
     query.orderBy("e.dataset_no").orderBy("e.example_index").limit(page.limit).offset(page.offset),
   ) as Promise<VersionedExample[]>;
 }
 
-/** A prime: maps each example index of a dataset to a different number. */
+/** A prime, so that the shuffle maps each example index of a dataset to a different number. */
 const SHUFFLE_MODULUS = 4_294_967_291;
 
 /** A pseudorandom order of the examples for each seed. */
@@ -172,7 +172,7 @@ export const newestVersionsById = (tx: Tx, dataset_no: number, ids: string[]) =>
     ),
   );
 
-/** Makes the next version of examples the newest. Their inputs and outputs are unchanged. */
+/** Increments the version of examples whose inputs and outputs are unchanged. */
 export async function incrementVersions(
   tx: Tx,
   dataset_no: number,
@@ -253,7 +253,7 @@ export const examplesAt = (tx: Tx, dataset_no: number, example_indexes: number[]
     ),
   ) as Promise<VersionedExample[]>;
 
-/** These columns of all versions of the examples at these indexes, oldest version first. */
+/** Returns the given columns of all versions of the examples at these indexes, oldest version first. */
 export const allVersionsAt = <Column extends keyof ExampleVersionRow>(
   tx: Tx,
   dataset_no: number,
@@ -285,7 +285,7 @@ export const listExampleIds = (
       .orderBy("example_index"),
   );
 
-/** The matching examples, in no particular order. The filters have conditions on metadata and text only. */
+/** Returns the indexes of the matching examples in no particular order. The filters may contain only conditions on metadata and text. */
 export function searchExampleIndexes(
   tx: Tx,
   dataset_no: number,

@@ -165,7 +165,7 @@ const dirtyQuery = prepared<{ experiment_no: number }, unknown>((k, p) =>
     .where("experiment_no", "=", p("experiment_no")),
 );
 
-/** Without fields, all sessions of the workspace. */
+/** Selects sessions of a workspace. Without fields, it selects all of them. */
 export interface DirtyFilter {
   id?: string[] | undefined;
   dataset_no?: number[] | null | undefined;

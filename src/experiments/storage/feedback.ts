@@ -50,7 +50,7 @@ const findQuery = prepared<Pick<FeedbackRow, "tenant_id" | "feedback_id">, FullF
 export const findFeedback = (tx: Tx, tenant_id: string, feedback_id: string): Promise<FullFeedback | undefined> =>
   tx.first(findQuery(tx, { tenant_id, feedback_id }));
 
-/** The ids among these that are used in any workspace. */
+/** Returns those of the given ids that are already in use in any workspace. */
 export const takenFeedbackIds = (tx: Tx, ids: string[]): Promise<{ feedback_id: string }[]> =>
   byIds(ids, (batch) => tx.all(tx.k.selectFrom("feedback").select("feedback_id").where("feedback_id", "in", batch)));
 

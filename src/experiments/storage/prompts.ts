@@ -30,7 +30,7 @@ export interface PromptRow {
 }
 
 export interface PromptCommitRow {
-  /** In the order of the commits. */
+  /** Ascending in the order of the commits. */
   commit_no: number;
   prompt_no: number;
   commit_id: string;
@@ -56,7 +56,7 @@ export interface PromptWithCounts extends PromptRow {
   commit_count: number;
   last_commit_hash: string | null;
   like_count: number;
-  /** 1 if the user of the query likes it. */
+  /** 1 if the user who sent the query likes the prompt. */
   is_liked: number;
 }
 
@@ -133,7 +133,7 @@ export async function listPrompts(
   return { rows, total: Number(counted?.total ?? 0) };
 }
 
-/** Updates a prompt and the time of its last change. Undefined keeps a value. */
+/** Updates a prompt and the time of its last change. Undefined fields are not changed. */
 export const updatePrompt = (
   tx: Tx,
   prompt_no: number,
@@ -210,7 +210,7 @@ export async function listCommits(
   return { rows, total: Number(counted?.total ?? 0) };
 }
 
-/** Finds commits by tag, id or the beginning of a hash. Returns at most two: with two, the beginning of the hash is ambiguous. */
+/** Finds commits by tag, id or the beginning of a hash. Returns two commits if the beginning of the hash is ambiguous. */
 export const findCommits = (
   tx: Tx,
   prompt_no: number,

@@ -164,7 +164,7 @@ export const findRun = (tx: Tx, tenant_id: string, run_id: string): Promise<Full
 
 export type RunWithOutputs = ExperimentRunRow & { share_token: string | null; outputs?: string | null };
 
-/** Without the ids and inputs: reading them for 500 runs instead of 50 examples took a quarter of the time of a page on Postgres. */
+/** Omits the inputs and the other ids: reading them for 500 runs instead of 50 examples took a quarter of a page's time on Postgres. */
 export const runsAt = (
   tx: Tx,
   experiments: number[],

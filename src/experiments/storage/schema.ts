@@ -1,6 +1,6 @@
 /**
  * The tables of datasets and experiments in both databases. `_us` is in microseconds since the epoch (the precision of the
- * clients; 2^53 microseconds reach the year 2255), `_at` in milliseconds. JSON is text, flags are 0 or 1.
+ * clients; 2^53 microseconds reach the year 2255), `_at` in milliseconds. JSON is stored as text, and flags as 0 or 1.
  *
  * Foreign keys are numbers (`dataset_no`, `experiment_no`), not ids: callers choose the ids of datasets, so two workspaces may
  * use the same id, and 8 bytes instead of 36 in each of 100,000 rows keep the indexes small.
@@ -89,7 +89,7 @@ export interface ExampleVersionRow {
   created_at: number;
 }
 
-/** An attachment of an example. The example's versions from `from_version` (inclusive) to `until_version` (exclusive) have it. */
+/** An attachment of the versions of an example from `from_version` (inclusive) to `until_version` (exclusive). */
 export interface ExampleAttachmentRow {
   dataset_no: number;
   example_index: number;
@@ -157,7 +157,7 @@ export interface ExperimentRunRow {
   is_traced: number;
 }
 
-/** A separate table, so that queries over tens of thousands of runs do not read the outputs. */
+/** Outputs are in a separate table, so that queries over tens of thousands of runs do not read them. */
 export interface ExperimentOutputsRow {
   experiment_no: number;
   example_index: number;
@@ -169,7 +169,7 @@ export interface ExperimentOutputsRow {
 export interface FeedbackRow {
   feedback_id: string;
   tenant_id: string;
-  /** 0 while the run is unknown: clients send feedback before runs. */
+  /** 0 while the run is unknown: clients may send feedback before the run. */
   experiment_no: number;
   /** The run of a trace; null for feedback on an uploaded run or on the experiment. */
   run_id: string | null;
@@ -190,15 +190,15 @@ export interface FeedbackRow {
   comparative_experiment_id: string | null;
   /** 1 if the evaluator failed. */
   is_error: number;
-  /** 0 if the feedback does not keep its trace from expiring. */
+  /** 1 if the feedback keeps its trace from expiring. */
   extends_retention: number;
   created_us: number;
   modified_us: number;
 }
 
 /**
- * One number per example, by example index, as little-endian 64-bit floats; NaN for a missing value. In 32 bits, 0.1 would be
- * 0.10000000149, and the means of comparisons would differ from the statistics.
+ * One number per example, by example index, as little-endian 64-bit floats; NaN for a missing value. As 32-bit floats, 0.1 would
+ * become 0.10000000149, and the means in comparisons would differ from those in the statistics of the experiments.
  */
 export interface ScoreVectorRow {
   experiment_no: number;

@@ -34,7 +34,7 @@ interface Vector extends VectorName {
   values: Float64Array;
 }
 
-/** The vectors of experiments, of all keys or of some. The values at the `deleted` indexes are NaN. */
+/** Returns the vectors of experiments for the given keys, or for all keys. The values at the `deleted` indexes are NaN. */
 export async function listVectors(
   tx: Tx,
   experiments: number[],

@@ -8,7 +8,7 @@ import type { TraceSessions } from "./trace-sessions.ts";
 
 /**
  * Stores the root of a trace as a row of its experiment: comparisons of experiments read these rows. A run is a row if it names an
- * example of the dataset of its session; further runs on the example are repetitions.
+ * example of its session's dataset. Further runs on the same example are repetitions.
  */
 export async function storeExperimentRows(tx: Tx, sessions: TraceSessions, drafts: RunDraft[]): Promise<void> {
   const roots = drafts.filter(({ run }) => run.is_root === 1 && run.reference_example_id !== null);
@@ -61,7 +61,7 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
 
 /**
  * The version of an example that a run used: the newest at the time in the metadata `example_version`, which the official clients send,
- * or at the start of the run. If that time is before the first version, it is the first version.
+ * or at the start of the run. If that time is before the first version, the first version is used.
  */
 async function exampleVersions(tx: Tx, dataset_no: number, examples: readonly ExampleRow[]) {
   const changed = examples.filter(({ version }) => version > 1).map(({ example_index }) => example_index);

@@ -58,7 +58,7 @@ export async function storeFeedback(
 }
 
 /**
- * Attaches feedback to the runs that it names: clients may send feedback before the run.
+ * Assigns stored feedback to runs that arrive after it, because clients may send feedback before the run.
  *
  * @returns the numbers of the sessions to which the reassigned feedback belonged before
  */

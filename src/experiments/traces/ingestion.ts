@@ -34,7 +34,7 @@ export interface SpansRequest {
 }
 
 export interface IngestLimits {
-  /** Of the unpacked body. */
+  /** The maximum size of the unpacked body. */
   max_bytes: number;
   /** The time (`Date.now()`) after which the result is not sent. A request whose turn comes later is not stored. */
   deadline_ms: number;
@@ -149,7 +149,7 @@ export class Ingestion {
   }
 }
 
-/** The changes of each transaction. A value of a patch takes precedence over one of a post of the same run, whatever their order. */
+/** Splits changes into one part per transaction. Patches come last, because their values take precedence over those of posts. */
 function* partsOf(changes: TraceChanges): Generator<TraceChanges & { begins_at: number }> {
   const operations = changes.operations.toSorted((a, b) => Number(a.kind === "patch") - Number(b.kind === "patch"));
   for (let begins_at = 0; ; begins_at += MAX_RUNS_OF_TRANSACTION) {

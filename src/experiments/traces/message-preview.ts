@@ -4,14 +4,14 @@ import { previewOf } from "../upload/staging.ts";
 /** A payload with one of these keys, or with the role of a message, is a conversation. */
 const CONVERSATIONS = ["messages", "generations", "choices"];
 
-/** Where a message, or what contains it, has its text: LangChain, OpenAI, Anthropic and OpenTelemetry. */
+/** Keys that lead to the text of a message in the formats of LangChain, OpenAI, Anthropic and OpenTelemetry. */
 const CONTENTS = [...CONVERSATIONS, "message", "kwargs", "content", "parts", "text"];
 
-/** Messages that are read from the end until one has a text. */
+/** The maximum number of items of a list that are searched for text, from the end. */
 const MAX_MESSAGES = 5;
 const MAX_DEPTH = 8;
 
-/** The beginning of the last message of a conversation, otherwise of the payload as {@link previewOf} writes it. */
+/** Returns the beginning of the last text of a conversation. Without such a text, returns {@link previewOf} of the payload. */
 export function messagePreview(payload: JsonObject): string {
   const isConversation = CONVERSATIONS.some((key) => Array.isArray(payload[key])) || typeof payload.role === "string";
   const text = isConversation ? lastText(payload, 0) : undefined;

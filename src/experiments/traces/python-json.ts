@@ -4,7 +4,7 @@ type Limits = Parameters<typeof parseUntrusted>[1];
 
 /**
  * Parses JSON from a client. NaN and Infinity become null. Python's `json` writes them, and the Python client uses it for values that its
- * faster encoder refuses: large integers, unpaired surrogates.
+ * faster encoder refuses, such as large integers and unpaired surrogates.
  */
 export function parsePythonJson(text: string, limits: Limits): unknown {
   try {

@@ -17,11 +17,11 @@ export interface IngestRequest {
   run_id?: string | undefined;
   content_type: string;
   content_encoding: string;
-  /** The runs are those of an agent of this service. */
+  /** Whether the runs are those of an agent of this service. */
   is_of_agent?: boolean;
 }
 
-/** The reasons that a response contains. */
+/** The maximum number of reasons in a response. */
 export const MAX_REPORTED = 100;
 
 /** The valid changes of a request, and the first reasons for the refused parts. */
@@ -49,7 +49,7 @@ const PAYLOADS = ["inputs", "outputs", "events", "extra", "serialized"] as const
  * Reads the body of an ingestion request.
  *
  * @param bytes the unpacked body
- * @throws ApiError when the body as a whole cannot be read: its size, its boundary, or the JSON of a batch
+ * @throws ApiError when the body exceeds its limit, has no valid boundary, or is a batch that is not valid JSON
  */
 export function readChanges(request: IngestRequest, bytes: Uint8Array, max_bytes: number): ReadChanges {
   const changes = new ChangeReader();

@@ -60,7 +60,7 @@ export async function deleteSubtrees(tx: Tx, tenant_id: string, run_ids: string[
     tx,
     [...changed].sort((a, b) => a - b),
   );
-  // A deleted run may belong to a trace of a client. The sums of that trace still include its tokens.
+  // If a deleted run was part of a client's trace, the sums of the remaining runs still include the deleted tokens.
   const trace_ids = new Set(found.map(({ trace_id }) => trace_id));
   const rest = await traceNodes(tx, tenant_id, [...trace_ids]);
   for (const runs of Map.groupBy(rest, ({ trace_id }) => trace_id).values()) {

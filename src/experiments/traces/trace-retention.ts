@@ -48,7 +48,7 @@ async function sweepRootless(tx: Tx, session: Session, before_us: number): Promi
   return deleteExpired(tx, session, await rootlessTraces(tx, { experiment_no, before_us, limit: MAX_TRACES }));
 }
 
-/** Whether the traces of the session still expire. */
+/** Locks the session. Returns whether its traces still expire. */
 async function lockSession(tx: Tx, { experiment_no }: Session): Promise<boolean> {
   const row = await lockExperiment(tx, experiment_no);
   return row?.trace_tier === "shortlived" && row.dataset_no === null;

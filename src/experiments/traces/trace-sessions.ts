@@ -85,7 +85,7 @@ export class TraceSessions {
     return name === undefined ? undefined : this.#byName.get(name)?.experiment_no;
   }
 
-  /** @throws ApiError when a run that should name the session was refused */
+  /** @throws ApiError when the session is missing, because the parent or root run that specifies it was refused */
   default_no(): number {
     const session = this.#byName.get(DEFAULT_SESSION);
     if (!session)

@@ -167,7 +167,7 @@ export class TraceWriter {
   async #addUsage(nodes: LoadedNodes, refuse: Refuse): Promise<Set<string>> {
     const traces = Map.groupBy(this.drafts, ({ run }) => run.trace_id);
     const sizes = await traceSizes(this.#tx, this.#tenant_id, [...traces.keys()]);
-    // Runs below the root inherit its session and its thread.
+    // Whether the session or the thread of a root changes, which the runs below it inherit.
     const isOther = ({ run }: RunDraft) => {
       const stored = this.#stored.get(run.run_id);
       return stored?.experiment_no !== run.experiment_no || stored.thread_id !== run.thread_id;
@@ -285,7 +285,7 @@ export async function writeNodes(
   return changed;
 }
 
-/** Stored runs that the request may change, and their state before it. */
+/** Stored runs that the request may change, in their current state and in their state before the request. */
 class LoadedNodes {
   readonly now = new Map<string, TraceNode>();
   readonly before = new Map<string, TraceNode>();
@@ -298,7 +298,7 @@ class LoadedNodes {
   }
 }
 
-/** Gives runs that name no session or no thread that of their root. The runs may have arrived before the root. */
+/** Assigns the session and the thread of the root to runs that specify none. The runs may have arrived before the root. */
 function inheritFromRoot(root: TraceNode | undefined, runs: TraceNode[]): void {
   if (!root) return;
   for (const run of runs) {

@@ -31,7 +31,7 @@ export function startOf(dotted_order: string): number | undefined {
   return microsecondsOf(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}.${fraction}Z`);
 }
 
-/** The runs above the one with this position, root first. */
+/** Returns the ids of the runs above the run with this `dotted_order`, root first. */
 export const ancestorIdsOf = (dotted_order: string): string[] =>
   dotted_order
     .split(".")

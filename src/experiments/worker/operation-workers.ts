@@ -1,19 +1,19 @@
 import type { Operations } from "./operations.ts";
 
 /**
- * Reads continue while an upload is stored (1 s for 10,000 rows) and while bootstrap intervals are computed (0.1 s each). Traces have a
- * separate worker, because clients wait at most 10 s for the response, and a large upload can take that long.
+ * With these workers, reads continue while an upload is stored (1 s for 10,000 rows) and while bootstrap intervals are computed (0.1 s
+ * each). Traces have their own worker, because clients wait at most 10 s for the response, and a large upload can take that long.
  */
 export type WorkerName = "read" | "write" | "compute" | "ingest";
 
-/** An operation without a worker does not compile. */
+/** The worker of each operation. The compiler rejects {@link OPERATION_WORKERS} if an operation is missing. */
 type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Group]]: WorkerName } };
 
 /** This file imports types only, so that the serving thread chooses the worker without loading the operations. */
 export const OPERATION_WORKERS = {
   uploads: { begin: "write", push: "write", finish: "write", abandon: "write" },
   traces: { ingest: "ingest", ingestSpans: "ingest", end: "ingest", delete: "ingest" },
-  // This worker has already loaded the built-in prices and the library that checks the patterns.
+  // Prices are changed in the ingest worker, which has already loaded the built-in prices and the library that checks price patterns.
   prices: { list: "read", create: "ingest", update: "ingest", delete: "ingest" },
   reprice: { session: "ingest" },
   retention: { sweep: "ingest" },

@@ -25,7 +25,7 @@ import { PriceMaps, priceOperations } from "../traces/usage/price-maps.ts";
 import { repriceOperations } from "../traces/usage/reprice.ts";
 import { Uploads } from "../upload/uploads.ts";
 
-/** The operations of the experiments API, by noun. Arguments and results are plain data, because threads exchange them. */
+/** Creates the operations of the experiments API, grouped by resource. Arguments and results are plain data that threads exchange. */
 export function createOperations(database: Database, span_export?: SpanExport) {
   const price_maps = new PriceMaps();
   return {

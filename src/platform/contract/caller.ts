@@ -7,11 +7,11 @@ export type Scope = (typeof SCOPES)[number];
  */
 export const DEFAULT_SCOPES: readonly Scope[] = ["agents", "experiments", "tokens"];
 
-/** The role of a workspace member with a JWT: an `admin` has all scopes, a `member` the default ones and those of the claims. */
+/** Roles of workspace members with a JWT. An `admin` has all scopes; a `member` has the default scopes and those of the JWT's claims. */
 export const ROLES = ["member", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** A caller sees only the records of its tenant. The API contracts also call the tenant workspace or organization. */
+/** A caller sees only the records of its tenant. The API contracts call a tenant a workspace or an organization. */
 export interface Caller {
   tenant_id: string;
   user_id: string;
@@ -22,7 +22,7 @@ export interface Caller {
   grants?: Grants;
 }
 
-/** A user object of the project's authentication handler, with any other fields. */
+/** The user object that the project's authentication handler returned. It may have additional fields. */
 export interface AuthUser {
   identity: string;
   display_name: string;

@@ -19,10 +19,10 @@ export const searchable = jsonObject.superRefine((object, context) => {
   if (reason) context.addIssue({ code: "custom", message: reason, input: object });
 });
 
-/** Limits of metadata, which is compared row by row. */
+/** Limits of searchable metadata. A search compares the metadata of each row. */
 const MAX_SEARCHABLE = { bytes: 65_536, keys: 1_000, levels: 20 };
 
-/** The reason why an object is too large for a metadata search, or undefined. */
+/** Returns the reason why an object is too large for a metadata search; undefined if it is not. */
 export function unsearchableReason(object: object): string | undefined {
   let keys = 0;
   const isWithin = (value: unknown, level: number): boolean => {
@@ -58,8 +58,8 @@ export const graphId = z.string().min(1).max(500);
 export const checkpointId = z.string().min(1).max(500);
 
 /**
- * `schema` or null. `.nullable()` would mark a named schema as nullable everywhere in the OpenAPI document. The error message is that of
- * the first issue; `exactIssues` finds the invalid fields.
+ * Accepts `schema` or null. `.nullable()` would mark a named schema as nullable everywhere in the OpenAPI document. The error message is
+ * that of the first issue; `exactIssues` finds the invalid fields.
  */
 export function nullable<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | null, z.input<T> | null> {
   if (schema.safeParse(null).success) return schema as never; // already nullable
@@ -75,7 +75,7 @@ export function optional<T extends z.ZodType>(schema: T) {
     .optional();
 }
 
-/** Like {@link optional}, but a missing field or `null` reads as `value`. */
+/** Like {@link optional}, but a missing field or `null` becomes `value`. */
 export function withDefault<T extends z.ZodType>(schema: T, value: z.output<T>) {
   return nullable(schema)
     .transform((given) => (given === null ? structuredClone(value) : given) as z.output<T>)
@@ -144,7 +144,7 @@ const MEANING = {
   413: "The body is too large.",
   422: "The request is invalid. The error identifies the invalid field.",
   500: "The server is not healthy.",
-  502: "Code of the project failed.",
+  502: "The project's code failed.",
 } as const;
 
 /** The error `responses` of a route. All have the same body. */
@@ -162,7 +162,7 @@ export function jsonBody<T extends z.ZodType>(schema: T) {
   return { required: true, content: { "application/json": { schema } } };
 }
 
-/** Server-sent events after the run is accepted. Earlier errors are JSON. */
+/** A response with server-sent events. Errors that occur before the stream starts are JSON. */
 export function eventStream(description: string) {
   return { description, content: { "text/event-stream": { schema: z.string() } } };
 }
@@ -174,7 +174,7 @@ export function responseHeaders(descriptions: Record<string, string>) {
   return Object.fromEntries(entries.map(([name, description]) => [name, { description, schema }]));
 }
 
-/** Clients page by `X-Pagination-Next`, so it must be absent on the last page. */
+/** Clients request pages until `X-Pagination-Next` is absent. */
 export const paginationHeaders = responseHeaders({
   "X-Pagination-Total": "Number of records up to the end of this page, plus one if another page may follow.",
   "X-Pagination-Next": "Offset of the next page. Absent on the last page.",

@@ -11,8 +11,8 @@ import {
   uuidMessage,
 } from "./pydantic-messages.ts";
 
-// Fields with the lax validation of FastAPI, which accepts numbers and booleans as strings. Values and error messages were compared with
-// pydantic 2.13.
+// Fields with the lax validation of FastAPI, which also accepts strings for numbers and booleans. Results and error messages were compared
+// with those of pydantic 2.13.
 
 class Invalid {
   readonly message: PydanticMessage;
@@ -82,7 +82,7 @@ export const laxBoolean = converted((value) => {
     : new Invalid("bool_type", "Input should be a valid boolean");
 }).openapi({ type: "boolean" });
 
-/** A UUID in any spelling. The result is lower case with hyphens. */
+/** A UUID in any format that FastAPI accepts. The result is lower case with hyphens. */
 export const laxUuid = converted((value) => {
   if (typeof value !== "string") return new Invalid("uuid_type", "UUID input should be a string, bytes or UUID object");
   return normalizeUuid(value) ?? new Invalid(...uuidMessage(value));
@@ -96,7 +96,7 @@ function choice<const T extends string>(type: "enum" | "literal_error", values: 
 
 export const literal = <const T extends string>(values: readonly T[]) => choice("literal_error", values);
 
-/** One of several named values. */
+/** One of several strings, with the error of a Python Enum. {@link literal} has the error of a Python Literal. */
 export const oneOf = <const T extends string>(values: readonly T[]) => choice("enum", values);
 
 export const laxNumber = ({ ge, le }: { ge: number; le: number }) =>
@@ -115,7 +115,7 @@ export const laxNumber = ({ ge, le }: { ge: number; le: number }) =>
 const parseNumber = (text: string): number | undefined =>
   text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
 
-/** Greater Unix timestamps are milliseconds. */
+/** Unix timestamps above this value are in milliseconds, others in seconds. */
 const MAX_SECONDS = 2e10;
 const MAX_TIME_MS = Date.UTC(9999, 11, 31);
 

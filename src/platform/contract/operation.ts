@@ -13,7 +13,7 @@ export const securitySchemes = {
 
 type Method = "get" | "post" | "patch" | "delete";
 
-/** The operation id is the one that FastAPI derives from a function name: generated clients name their methods after it. */
+/** The operation ID has FastAPI's format for the function `name`, because generated clients name their methods after it. */
 export const operation = <M extends Method, P extends string>(name: string, method: M, path: P) => ({
   method,
   path,
@@ -21,13 +21,13 @@ export const operation = <M extends Method, P extends string>(name: string, meth
   security: SECURITY,
 });
 
-/** The error `responses` of a route. A 422 lists its reasons, all other errors are one sentence. */
+/** The error `responses` of a route. The body of a 422 lists all invalid fields; other errors have one message. */
 export const refusals = <C extends 400 | 404 | 409>(...codes: C[]) => ({
   ...errorResponses(...codes),
   422: invalidResponse,
 });
 
-/** Adds the tag of a group to each of its routes, and the name of the route as its `operationId`. */
+/** Adds the tag to each route and the route's key as its `operationId`, unless the route has its own. */
 export const routeGroup = <T extends Record<string, RouteConfig>>(tag: string, routes: T): T =>
   Object.fromEntries(
     Object.entries(routes).map(([operationId, route]) => [operationId, { operationId, tags: [tag], ...route }]),

@@ -16,7 +16,7 @@ const TYPES: Record<string, PydanticMessage> = {
   array: ["list_type", "Input should be a valid list"],
 };
 
-/** The message for a zod issue. The value must have been parsed with `reportInput`. */
+/** Returns the message for a zod issue. The value must have been parsed with `reportInput`. */
 export function messageForIssue(issue: z.core.$ZodIssue): PydanticMessage {
   switch (issue.code) {
     case "invalid_type":
@@ -42,7 +42,7 @@ export function messageForIssue(issue: z.core.$ZodIssue): PydanticMessage {
       return lengthMessage(issue, "max_length", max) ?? less;
     }
     case "custom":
-      // Set by lax-fields.ts.
+      // The issues of lax-fields.ts contain their error type.
       if (issue.params?.type) return [issue.params.type, issue.message, issue.params.ctx];
   }
   return ["value_error", `Value error, ${issue.message}`];
@@ -59,7 +59,7 @@ export const datetimeMessage = (error: string): PydanticMessage => [
   { error },
 ];
 
-/** @param type `enum` for one of several named values, `literal_error` for one of several strings */
+/** @param type `enum` is the error of a Python Enum, `literal_error` that of a Python Literal */
 export function choiceMessage(type: "enum" | "literal_error", values: readonly unknown[]): PydanticMessage {
   const quoted = values.map((value) => (typeof value === "string" ? `'${value}'` : String(value)));
   const last = quoted.pop();
@@ -67,7 +67,7 @@ export function choiceMessage(type: "enum" | "literal_error", values: readonly u
   return [type, `Input should be ${expected}`, { expected }];
 }
 
-/** The message for the length of a string or list; undefined for other values. */
+/** Returns the message for the length of a string or list; undefined for other values. */
 function lengthMessage(
   { origin, input }: { origin: string; input?: unknown },
   key: "min_length" | "max_length",
@@ -93,7 +93,7 @@ export const maxMessage = (le: number) => bound("less_than_equal", "less than or
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
-/** Why a string is not a `YYYY-MM-DD` date or a longer timestamp. */
+/** Returns the reason why a string is neither a `YYYY-MM-DD` date nor a longer timestamp. */
 export function datetimeError(text: string): string {
   if (text.length < 10) return "input is too short";
   if (!/^\d{4}/.test(text)) return "invalid character in year";
@@ -109,18 +109,18 @@ export function datetimeError(text: string): string {
 }
 
 const UUID_GROUP_LENGTHS = [8, 4, 4, 4, 12];
-/** Where the last group of a UUID starts. */
+/** Index at which the last group of a UUID starts. */
 const LAST_GROUP_START = 24;
 const UUID_URN = "urn:uuid:";
 
-/** FastAPI accepts a UUID in braces or after `urn:uuid:`. */
+/** Removes the braces or the prefix `urn:uuid:`, which FastAPI accepts. */
 function unwrapUuid(text: string): { digits: string; offset: number } {
   if (text.startsWith("{") && text.endsWith("}") && text.length > 1) return { digits: text.slice(1, -1), offset: 1 };
   if (text.startsWith(UUID_URN)) return { digits: text.slice(UUID_URN.length), offset: UUID_URN.length };
   return { digits: text, offset: 0 };
 }
 
-/** The UUID in lower case with hyphens, or undefined. Outside of braces and URNs, hyphens are optional. */
+/** Returns a UUID in lower case with hyphens; undefined if the text is not a UUID. Only braces and URNs require hyphens in the text. */
 export function normalizeUuid(text: string): string | undefined {
   const { digits, offset } = unwrapUuid(text);
   const hyphenated = offset === 0 ? digits.replace(/^(\w{8})(\w{4})(\w{4})(\w{4})(\w{12})$/, "$1-$2-$3-$4-$5") : digits;

@@ -23,9 +23,9 @@ type Issue = z.core.$ZodIssue;
 type Path = (string | number)[];
 
 /**
- * Validation issues in FastAPI's format. The value must have been parsed with `reportInput`.
+ * Converts validation issues to FastAPI's format. The value must have been parsed with `reportInput`.
  *
- * @param value undefined for path, query and headers, whose missing fields have the input null
+ * @param value the validated value; undefined for path, query and headers, so that the input of a missing field is null
  * @param loc the location of the value, such as `["body", "results", 3]`
  */
 export const invalidParts = (issues: readonly Issue[], value: unknown, loc: Path): InvalidPart[] =>
@@ -45,7 +45,7 @@ function parentOf(value: unknown, path: Path): unknown {
   return path.slice(0, -1).reduce<unknown>((within, key) => (within as Record<string, unknown>)?.[key], value);
 }
 
-/** zod reports one issue for a nullable value. Here each invalid field of the value has its own issue. */
+/** Replaces the single issue that zod reports for a nullable value with the issues of its invalid fields. */
 export const exactIssues = (issues: readonly Issue[], outer: Path = []): { issue: Issue; path: Path }[] =>
   issues.flatMap((issue) => {
     const path = [...outer, ...(issue.path as Path)];
@@ -66,12 +66,12 @@ const MAX_INPUT_CHARS = 1000;
 /** Values of these fields are never returned, neither alone nor within an object. */
 const SECRET_FIELDS = new Set(["access_token", "refresh_token", "client_secret", "secrets"]);
 
-/** The mask of pydantic. */
+/** The text that pydantic shows instead of a secret. */
 const MASK = "**********";
 
 const isSecretField = (name: string | number | undefined): boolean => SECRET_FIELDS.has(String(name));
 
-/** A copy of a value with masked secrets. Copying stops at the limit, and the result is undefined if the value exceeds it. */
+/** Returns a copy of a value with masked secrets; undefined if the value exceeds {@link MAX_INPUT_CHARS}, at which copying stops. */
 export function redactedInput(value: unknown, field?: string | number): unknown {
   const budget = { chars: MAX_INPUT_CHARS };
   const copy = redactedCopy(value, field, budget);

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The database does not respond, or has no connection left. The outcome of the query is unknown. */
+/** The database is unavailable or has no free connection. Whether the query took effect is unknown. */
 export class DatabaseUnavailableError extends Error {
   override name = "DatabaseUnavailableError";
 }
 
 /**
- * SQLSTATEs of Postgres: the connection failed (08), too many connections (53300), the server or session ends, starts or has timed out
- * (57P0x, 25P03), the server has become a standby (25006).
+ * SQLSTATEs of Postgres: the connection failed (08), too many connections (53300), the server is starting or closed the session (57P0x),
+ * the transaction was idle for too long (25P03), the server has become a standby (25006).
  */
 const CONNECTION_STATES = /^(08(000|001|003|004|006|007)|53300|57P0[123]|25P03|25006)$/;
 /** Out of memory or disk (53), statement or lock timeout (57014, 55P03), conflict after the last attempt (40001, 40P01). */
@@ -19,11 +19,11 @@ const SYSTEM_ERRORS = new Set([
 const MESSAGES =
   /connection terminated|timeout expired|timeout exceeded when trying to connect|query read timeout|not queryable/i;
 
-/** Another process holds an SQLite file for too long (5, 6), the disk fails (10) or is full (13). */
+/** The SQLite file was locked for too long (5, 6), or the disk fails (10) or is full (13). */
 const SQLITE_BUSY = new Set([5, 6, 10, 13]);
 const SQLITE_FULL = 13;
 
-/** The primary result code of an SQLite error; undefined for other errors. */
+/** Returns the primary result code of an SQLite error; undefined for other errors. */
 export function sqliteCodeOf(error: unknown): number | undefined {
   const errcode = (error as { errcode?: unknown })?.errcode;
   return typeof errcode === "number" ? errcode % 256 : undefined;
@@ -67,11 +67,11 @@ export async function retryWhileUnavailable<T>(isOver: () => boolean, work: () =
   }
 }
 
-/** The error for callers, without the message of the driver. */
+/** If the database is unavailable, replaces the error, so that callers do not see the message of the driver. */
 export const hideDriverMessage = (error: unknown): unknown =>
   isUnavailable(error) ? new DatabaseUnavailableError("The database is unavailable. Try again.") : error;
 
-/** The error to send to a graph host. Graph hosts distinguish only DatabaseUnavailableError from other errors. */
+/** Returns the error to send to a graph host. Graph hosts treat all errors other than DatabaseUnavailableError alike. */
 export function toHostError(error: unknown): { name: string; message: string } {
   const { message } = error as Error;
   return { name: error instanceof DatabaseUnavailableError ? error.name : "Error", message };

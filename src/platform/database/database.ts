@@ -6,7 +6,7 @@ import type { Schema } from "./schema.ts";
 /** A Kysely builder, or a compiled query (see prepared.ts). */
 export type Query<R> = { compile(): CompiledQuery<R> } | CompiledQuery<R>;
 
-/** Compiled statements by the function that builds them (prepared.ts), and inserts by their form (insert-many.ts). */
+/** Compiled statements by their build function (prepared.ts), and SQL of inserts by table, columns and row count (insert-many.ts). */
 export class StatementCache {
   readonly compiled = new Map<object, CompiledQuery>();
   readonly inserts = new Map<string, string>();
@@ -34,7 +34,7 @@ export interface Database {
   readonly hints: Hints;
   /** Identifies this process among the processes that share the database. It is new at each start. */
   readonly worker_id: number;
-  /** Whether the database was available when last used. Sends no query. */
+  /** Whether the database was available at the last health check. Sends no query. Always true on SQLite. */
   isAvailable(): boolean;
   /** Counts the connections of this process on Postgres. */
   connections?(): { active: number; idle: number; waiting: number };
@@ -42,11 +42,11 @@ export interface Database {
    * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. After a deadlock or
    * serialization failure, `work` runs again.
    *
-   * @param hint emitted as soon as the writes that it triggers can see this write: after the commit on Postgres; immediately on SQLite, so
-   * that both writes share a commit
+   * @param hint emitted after the commit on Postgres. On SQLite it is emitted immediately: the writes that it triggers run after this one
+   * and may share its commit.
    */
   write<T>(work: (tx: Tx) => Promise<T>, hint?: Hint): Promise<T>;
-  /** Like `write`, for one statement that waits for no lock. On Postgres it uses a connection that no request uses. */
+  /** Like `write`, for one statement that waits for no lock. On Postgres it uses the connection for hints, which no request uses. */
   writeNow<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Like `write`, for schema changes: without timeouts. */
   migrate<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
@@ -57,7 +57,7 @@ export interface Database {
 
 export type JsonOperator = "=" | ">" | ">=" | "<" | "<=";
 
-/** The differences between the two databases. `now_ms()` and `json_contains()` exist in both. */
+/** The differences between SQLite and Postgres. The SQL functions `now_ms()` and `json_contains()` exist in both. */
 export interface Dialect {
   readonly name: "sqlite" | "postgres";
   /** Column types for migrations. `clustered` makes a table store its rows in the order of the primary key. */
@@ -71,9 +71,9 @@ export interface Dialect {
   forUpdate<Q>(query: Q): Q;
   /** Like {@link forUpdate}, with a lock that several transactions can hold. */
   forShare<Q>(query: Q): Q;
-  /** Like {@link forUpdate}, without the rows that another transaction has locked. */
+  /** Like {@link forUpdate}, but omits rows that another transaction has locked. */
   skipLocked<Q>(query: Q): Q;
-  /** Whether the process that holds a run is connected. Always true on SQLite, where only the lease reveals a lost process. */
+  /** Whether the process that executes a run is connected. Always true on SQLite, where only an expired lease shows a lost process. */
   workerIsPresent(): RawBuilder<boolean>;
   /** Whether a text contains `part`, case-insensitive. */
   containsText(text: Expression<string | null>, part: string): RawBuilder<boolean>;
@@ -81,7 +81,7 @@ export interface Dialect {
   jsonText(json: Expression<string | null>, field: string): RawBuilder<string | null>;
   /** A table with the `key`, `kind` (text, number, true, false, null, array, object) and `text` of each member of a JSON object. */
   jsonEntries(json: RawBuilder<string | null>): RawBuilder<unknown>;
-  /** The number at a path of a column with JSON text, or null. */
+  /** The number at a path of a column with JSON text; null if missing. Other types of values are not supported. */
   jsonNumber(column: string, path: readonly string[]): RawBuilder<number | null>;
   /** Whether a field of a column's JSON object has the type of `value` and satisfies the comparison. Strings are compared by bytes. */
   jsonCompare(
@@ -100,7 +100,7 @@ export interface Dialect {
   isUniqueViolation(error: unknown): boolean;
 }
 
-/** The clock that all processes of the database share, in milliseconds since the epoch. */
+/** The current time in milliseconds since the epoch, from the clock that all processes of the database share. */
 export const nowMs = sql<number>`now_ms()`;
 
 export async function readNow(tx: Tx): Promise<number> {
@@ -109,18 +109,18 @@ export async function readNow(tx: Tx): Promise<number> {
 }
 
 /**
- * @param asks whether to run a query, instead of reading the last known state
+ * @param asks whether to run a query in addition to reading the last known state
  * @throws DatabaseUnavailableError, or the error of the driver
  */
 export async function checkDatabase(database: Database, { asks }: { asks: boolean }): Promise<void> {
-  if (!database.isAvailable()) throw new DatabaseUnavailableError("The database does not respond.");
+  if (!database.isAvailable()) throw new DatabaseUnavailableError("The database is unavailable.");
   if (asks) await database.read.first(sql`select 1`.compile(database.read.k));
 }
 
 const UNIQUE_WRITE_ATTEMPTS = 3;
 
 /**
- * A write that checks whether a name or id is free. On Postgres, two concurrent writes may both find it free. The unique index then
+ * Runs a write that checks whether a name or ID is free. On Postgres, two concurrent writes may both find it free. The unique index then
  * rejects one of them, and the retry reports the conflict.
  */
 export async function writeUnique<T>(database: Database, write: (tx: Tx) => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 
-/** Announces a change. Listeners also poll, so a lost hint only costs time. */
+/** Announces a change. Listeners also poll, so a lost hint causes only a delay. */
 export type Hint =
   /** A run may be ready to be claimed, now or in `in_ms` milliseconds. A new run may not be committed yet. */
   | { kind: "runs"; in_ms?: number; isNew?: boolean }

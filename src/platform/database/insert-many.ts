@@ -2,10 +2,10 @@ import { CompiledQuery, type Insertable } from "kysely";
 import type { Tx } from "./database.ts";
 import type { Schema } from "./schema.ts";
 
-/** Maximum rows of a statement. Larger statements save less than 1 µs per row. */
+/** Maximum number of rows per statement. Larger statements save less than 1 µs per row. */
 const MAX_ROWS = 200;
 
-/** Inserts rows with the same fields. Statements for 200 rows and for one row are cached: building 200 rows creates 3,400 objects. */
+/** Inserts rows with the same fields. Statements for 200 rows and for 1 row are cached: building one for 200 rows creates 3,400 objects. */
 export async function insertMany<T extends keyof Schema>(
   tx: Tx,
   table: T,
@@ -25,7 +25,7 @@ export async function insertMany<T extends keyof Schema>(
   }
 }
 
-/** Maximum ids of one `in (...)`. */
+/** Maximum number of IDs in one `in (...)`. */
 const MAX_IDS = 5000;
 
 export async function byIds<Id, R>(ids: readonly Id[], read: (batch: Id[]) => Promise<R[]>): Promise<R[]> {

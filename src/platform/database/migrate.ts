@@ -8,8 +8,8 @@ export interface Migration {
 }
 
 /**
- * Applies the pending migrations in order and returns their names. On Postgres a lock serializes processes that start at the same time,
- * on SQLite the transaction does.
+ * Applies the pending migrations in order and returns their names. Processes that start at the same time are serialized by a lock
+ * on Postgres, and by the transaction on SQLite.
  *
  * @throws ConfigError if a newer version has migrated the database: this version may misread its data
  */
@@ -42,7 +42,7 @@ export async function migrate(database: Database, migrations: readonly Migration
   });
 }
 
-/** On Postgres one database has several series: "001-agent-server" belongs to the series "", "experiments-001" to "experiments-". */
+/** Returns the series of a migration: "" for "001-agent-server", "experiments-" for "experiments-001". A database may have several. */
 const seriesOf = ({ name }: { name: string }): string => name.replace(/\d.*/, "");
 
 const execute = (tx: Tx, statement: string) => tx.run(sql.raw(statement).compile(tx.k));

@@ -8,7 +8,7 @@ export interface PollOptions<K extends Hint["kind"]> {
   isRelevant(hint: Extract<Hint, { kind: K }>): boolean;
   /** The first pause between two reads. Each pause is twice as long as the previous one, up to `max_poll_ms`. */
   poll_ms: number;
-  /** Default: 2 s. Hints are rarely lost, so waiters must not keep the database busy. */
+  /** Default: 2 s. Hints are rarely lost, so more frequent reads would only load the database. */
   max_poll_ms?: number;
   /** Default: no limit. */
   timeout_ms?: number;

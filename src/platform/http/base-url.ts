@@ -8,21 +8,21 @@ export interface BaseUrlOptions {
   prefix: string;
 }
 
-/** The configured URL of this server, or else the URL of the request. */
+/** Returns the public URL of this server: the configured one, or else the origin of the request with the prefix. */
 export const baseUrlOf = ({ req }: Context<Env>, { public_url, prefix }: BaseUrlOptions): string =>
   public_url ?? requestOrigin(req) + prefix;
 
-/** The origin of a request, from its `Host` header. A host in the request line is ignored. */
+/** Returns the origin of a request from its `Host` header, even if the request line contains another host. */
 export function requestOrigin(req: HonoRequest): string {
   const url = URL.parse(`http://${req.header("host") ?? ""}`);
   return (url ?? new URL(req.url)).origin;
 }
 
-/** URLs in a response start with the mount of the request, because a proxy may forward this mount only. */
+/** Returns the mount of a request. URLs in the response must start with it, because a proxy may forward this mount only. */
 export const mountOf = ({ req }: Context<Env>, mounts: readonly string[], { prefix }: BaseUrlOptions): string =>
   mounts.find((mount) => mount !== "" && pathBelow(prefix, req.path)?.startsWith(`${mount}/`)) ?? "";
 
-/** The part of a path after the prefix, or undefined. */
+/** Returns the part of a path after the prefix; undefined if the path does not start with the prefix. */
 export function pathBelow(prefix: string, path: string): string | undefined {
   return path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined;
 }

@@ -19,7 +19,7 @@ export function clientAbortOf(context: Context<Env>): ClientAbort {
   return { signal: controller.signal, abort, watchAccess: () => context.get("onAccessEnd")(abort) };
 }
 
-/** The last part of a response whose caller has lost access; undefined for other reasons. */
+/** Returns the error that ends a response whose caller has lost access; undefined if it was aborted for another reason. */
 export function accessEndError({ signal: { reason } }: Pick<ClientAbort, "signal">) {
   return reason instanceof ApiError ? { error: "Unauthorized", message: reason.message } : undefined;
 }

@@ -25,7 +25,7 @@ interface Operation {
   responses?: Record<string, { description?: string }>;
 }
 
-/** The API reference as one page without scripts or other files. */
+/** Renders the API reference as one page without scripts or external files. */
 export function docsPage(document: ApiDocument) {
   const { info, tags = [], paths = {} } = document;
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;

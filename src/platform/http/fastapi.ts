@@ -3,7 +3,7 @@ import { invalidParts } from "../contract/validation-errors.ts";
 import { InvalidRequestError } from "../errors.ts";
 import { type App, type Handler, handleRoute, type InputRules, type RequestErrors, withoutNul } from "./route.ts";
 
-/** Lists all reasons in FastAPI's format. */
+/** Errors that list all invalid fields, in FastAPI's format. */
 export const fastapiErrors: RequestErrors = {
   invalid: (mismatches) =>
     new InvalidRequestError(

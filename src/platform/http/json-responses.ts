@@ -3,9 +3,9 @@ import { accessEndError, type ClientAbort } from "./client-abort.ts";
 
 const encoder = new TextEncoder();
 
-/** A text that is complete within this time is sent with its length. */
+/** If the text is ready within this time, it is sent as an ordinary response. */
 const IMMEDIATE_MS = 1_000;
-/** White space before the JSON keeps the connection alive. */
+/** Interval of the line breaks before the JSON text, which keep the connection open. */
 const KEEP_ALIVE_MS = 5_000;
 
 const FAILED = {
@@ -14,7 +14,7 @@ const FAILED = {
     "Waiting for the run failed because of an internal error. The run continues: join the run to get its result.",
 };
 
-/** A JSON response for slow results. It starts within one second and sends a line break every five seconds until the text is ready. */
+/** Returns a JSON response for a slow result. It starts within 1 s and sends a line break every 5 s until the text is ready. */
 export async function keepAliveResponse(
   text: Promise<string>,
   headers: Record<string, string>,
@@ -47,10 +47,10 @@ export async function keepAliveResponse(
 }
 
 /**
- * A JSON array that is fetched in pages of JSON items with commas between them. Only the first page can fail with an error status. Each
+ * Sends a JSON array in pages, which contain comma-separated JSON items. Only the first page can fail with an error status. Each
  * page is fetched after the client has received the previous one, so the response uses the memory of one page.
  *
- * @param pages returns the last page
+ * @param pages yields all pages except the last, which it returns
  * @param onBreak called when a later page fails, which closes the connection
  */
 export async function jsonArrayResponse(

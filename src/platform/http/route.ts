@@ -12,8 +12,8 @@ export type OnAccessEnd = (listener: (error: ApiError) => void) => () => void;
 
 export interface Env {
   /**
-   * Of a request from within this process: its caller, and whether the HTTP app of the project or a webhook sends it. A network connection
-   * cannot set them.
+   * Set only for requests from within this process: the caller, and whether the HTTP app of the project or a webhook sends the request.
+   * Requests from the network cannot set them.
    */
   Bindings: { caller?: Caller | undefined; origin?: "app" | "webhook" | undefined };
   Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: OnAccessEnd; authorize: Authorize | undefined };
@@ -63,7 +63,7 @@ export interface RequestErrors {
   malformedJson(error: JsonError): Error;
 }
 
-/** One sentence with up to three reasons. */
+/** Errors whose message contains up to three reasons. */
 const plainErrors: RequestErrors = {
   invalid(mismatches) {
     const reasons = mismatches.flatMap(({ part, issues }) =>
@@ -163,7 +163,7 @@ export const jsonText = (text: string, headers: Record<string, string> = {}): Re
 
 /** A handler that sends the result of `run` with the success status of the route: 200, 201, or 204 without a body. */
 export function jsonHandler<R extends RouteConfig>(route: R, run: (request: Checked<R>) => unknown): Handler<R> {
-  // JavaScript objects list numeric keys in ascending order.
+  // The first status is the success status, because JavaScript objects list numeric keys in ascending order.
   const status = Number(Object.keys(route.responses)[0]);
   return async (request) => {
     const body = await run(request);

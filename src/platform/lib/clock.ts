@@ -7,7 +7,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Follows the system clock, but never goes back: after the system clock was set back, it advances by the elapsed time. */
+/** Returns a clock that follows the system clock, but never goes back. While the system clock is behind, it adds the elapsed time. */
 export function steadyClock(): Clock {
   let [wall, elapsed] = [Date.now(), performance.now()];
   return {

@@ -1,7 +1,7 @@
 /** The origin of the hosted Studio. */
 export const STUDIO_ORIGIN = "https://smith.langchain.com";
 
-/** Access of web pages of other origins to the agent server and the experiments. */
+/** Which web pages of other origins may use the agent server and the experiments API, and how. */
 export interface CorsSettings {
   /** Permitted origins, `*` for all. */
   origins: readonly string[];

@@ -1,7 +1,7 @@
-/** The headers of a request that a setting selects, by their names in lower case. */
+/** Returns the headers of a request that a setting selects. Header names are lower case. */
 export type SelectHeaders = (headers: Readonly<Record<string, string>>) => Record<string, string>;
 
-/** Selected only by their full name, because a pattern such as `x-*` is not a decision to store credentials. */
+/** Headers that are selected only by their full names: a pattern such as `x-*` does not express the intent to store credentials. */
 const CREDENTIALS: ReadonlySet<string> = new Set([
   "authorization",
   "cookie",

@@ -6,7 +6,7 @@ export interface ReplaceOptions {
   temporary_file?: string;
 }
 
-/** Replaces a file atomically, but without fsync: for files that can be recreated. KeyFile writes encryption keys. */
+/** Replaces a file atomically, but without fsync: for files that can be recreated. Encryption keys are written by KeyFile instead. */
 export async function replaceFile(
   file: string,
   text: string,

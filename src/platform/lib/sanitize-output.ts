@@ -1,6 +1,6 @@
 const REDACTED = "[redacted]";
 
-/** Fields whose values are never logged. The last word of the name decides, so `token_id` stays readable. */
+/** Fields whose strings and objects are never logged. Only the end of the name is matched, so `token_id` is logged. */
 const SECRET_NAME =
   /(authorization|cookie|(api|service|encryption|private)[-_]?key|token|secret|password|passphrase|verifier|assertion|(authorization|device)_code)s?$/i;
 
@@ -16,7 +16,7 @@ const SECRET_TEXTS: [RegExp, string][] = [
 
 const MAX_DEPTH = 6;
 
-/** Every pattern above requires one of these. Ids and statuses contain none. */
+/** Every match of a pattern above contains one of these characters. IDs and statuses contain none, so they are not searched. */
 const MAY_CONTAIN_SECRET = /[\s:=]/;
 
 const redactText = (text: string): string =>
@@ -24,7 +24,7 @@ const redactText = (text: string): string =>
     ? SECRET_TEXTS.reduce((rest, [pattern, replacement]) => rest.replaceAll(pattern, replacement), text)
     : text;
 
-/** A copy of a value without secrets, as plain data. Errors become objects with their type, message, stack and other fields. */
+/** Returns a copy of a value without secrets, as plain data. Errors become objects with type, message, stack and other fields. */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return redactText(value);
   if (typeof value !== "object" || value === null) return value;
@@ -36,7 +36,7 @@ export function redact(value: unknown, depth = 0): unknown {
   return isPlainObject(value) ? redactFields(value, depth) : `[${value.constructor?.name}]`;
 }
 
-/** Other objects, such as sockets, reference large parts of the process. */
+/** Other objects, such as sockets, are not copied, because they may reference large parts of the process. */
 const isPlainObject = (value: object): boolean => [Object.prototype, null].includes(Object.getPrototypeOf(value));
 
 function errorFields(error: Error): object {

@@ -1,4 +1,4 @@
-/** A text as copies of parts of a base text, and added text between them. */
+/** A text, stored as copies of parts of a base text and the added text between them. */
 export interface TextDelta {
   /**
    * Three numbers per copy, separated by spaces: the length of `added` before it, its start in the base, and its length. The rest of
@@ -8,12 +8,12 @@ export interface TextDelta {
   added: string;
 }
 
-/** Shorter common parts in the middle of the texts are not found. */
+/** Block size in UTF-16 units. Shorter common parts in the middle of the texts are not found. */
 const BLOCK = 32;
 
 /**
- * Computes the delta from `base` to `text` with rsync's algorithm: after the common prefix and suffix, it finds blocks of the base by a
- * rolling hash and extends the matches in both directions. It takes about 1 ms for 100,000 units.
+ * Computes the delta from `base` to `text` with rsync's algorithm: it skips the common prefix and suffix, finds blocks of the base by a
+ * rolling hash, and extends the matches in both directions. It takes about 1 ms for 100,000 UTF-16 units.
  */
 export function deltaOf(base: string, text: string): TextDelta {
   const max = Math.min(base.length, text.length);
@@ -120,7 +120,7 @@ class BlockTable {
     }
   }
 
-  /** The position in the base of the block that is at `at` in the text, or -1. */
+  /** Returns the position in the base of the block that is at `at` in the text, or -1. */
   find(hash: number, text: string, at: number): number {
     const from = (this.#slots[this.#slotOf(hash)] as number) - 1;
     if (from === -1) return -1;
@@ -131,7 +131,7 @@ class BlockTable {
   #slotOf = (hash: number): number => (hash ^ (hash >>> 15)) & this.#mask;
 }
 
-/** A polynomial hash of BLOCK units, modulo 2^32. */
+/** Factor of the polynomial hash of a block, modulo 2^32. */
 const FACTOR = 0x01000193;
 const LAST_FACTOR = Array.from({ length: BLOCK }).reduce<number>((power) => Math.imul(power, FACTOR), 1);
 
@@ -141,7 +141,7 @@ function hashAt(text: string, at: number): number {
   return hash;
 }
 
-/** The hash of the block that starts one unit later. */
+/** Returns the hash of the block that starts one unit later. */
 const roll = (hash: number, removed: number, added: number): number =>
   (Math.imul(hash, FACTOR) - Math.imul(removed, LAST_FACTOR) + added) | 0;
 

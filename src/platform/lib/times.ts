@@ -7,7 +7,7 @@ const MAX_DATES = 1000;
 const TWO = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, "0"));
 const three = (n: number): string => (n < 10 ? `00${n}` : n < 100 ? `0${n}` : String(n));
 
-/** Formats ISO 8601 with `+00:00`, and with microseconds unless zero. A `Date` per time took 8 % of the time to return a page of runs. */
+/** Formats ISO 8601 with `+00:00`, and with microseconds if they are not zero. With `Date`, it took 8 % of the time of a page of runs. */
 export function isoOfMicroseconds(us: number): string {
   const ms = Math.floor(us / 1000);
   const micros = us - ms * 1000;
@@ -32,7 +32,7 @@ export const isoOfMilliseconds = (ms: number): string => isoOfMicroseconds(ms * 
 
 const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
 
-/** Times outside this range do not fit the storage or the format. */
+/** From 1901 (`Date.UTC` reads the year 1 as 1901) to 2250. In this range, microseconds are safe integers. */
 const EARLIEST_US = Date.UTC(1, 0, 1) * 1000;
 const LATEST_US = Date.UTC(2250, 0, 1) * 1000;
 

@@ -8,7 +8,7 @@ import { Signal } from "./signal.ts";
 /** Operations by name. Arguments and results cross threads, so they are plain data. */
 export type Operations = Record<string, (...args: never[]) => unknown>;
 
-/** A generator is sent piece by piece. A failure before the first piece rejects the call. */
+/** The result of a call. A generator is sent piece by piece; a failure before the first piece rejects the call. */
 export type CallResult<R> = ReceivedAs<Awaited<R>>;
 type ReceivedAs<T> = T extends Generator<infer Piece> ? AsyncIterable<Piece> : T;
 
@@ -18,7 +18,7 @@ export interface WorkerRpcOptions {
   name: string;
   workerData?: unknown;
   resourceLimits?: ResourceLimits;
-  /** Maps the reason why the worker ended to the error of its open calls. Default: the reason. */
+  /** Maps the reason why the worker ended to the error of its open calls. Default: the reason itself. */
   lostError?(cause: unknown): Error;
 }
 
@@ -136,7 +136,7 @@ export class WorkerRpc<O extends Operations> {
   }
 }
 
-/** The first piece resolves the call. */
+/** Returns the queue that receives the pieces of a generator. The first piece resolves the call with the queue. */
 function piecesOf(call: OpenCall): AsyncQueue<unknown> {
   if (!call.pieces) {
     call.pieces = new AsyncQueue();

@@ -5,7 +5,7 @@ export interface Credentials {
   key: string | undefined;
   /** ID of the selected workspace. Undefined selects the key's default workspace. */
   tenant_id: string | undefined;
-  /** The server rejected the credentials, so the sign-in page is shown. */
+  /** Whether the server rejected the credentials. The sign-in page is then shown. */
   refused: boolean;
 }
 

@@ -18,7 +18,7 @@ export interface ValidationIssue {
   input?: unknown;
 }
 
-/** Error for a response that is not 2xx, or for a missing response (status 0). The message is the `detail` field of the response. */
+/** Error for a response that is not 2xx, or for a missing response (status 0). The message comes from the response, if it has one. */
 export class RequestError extends Error {
   readonly status: number;
   /** Validation errors of a 422 response. Empty for other errors. */
@@ -47,7 +47,7 @@ export interface RequestOptions {
  * Sends a request with the stored credentials.
  *
  * @param path relative to the API's root, for example `/threads/search`
- * @throws RequestError for responses that are not 2xx
+ * @throws RequestError if the response is not 2xx or is missing; AbortError if the signal aborts
  */
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const sender = credentials();
@@ -119,7 +119,7 @@ export function upload(
   });
 }
 
-const NO_RESPONSE = "The server does not respond. Check that the server is running, then try again.";
+const NO_RESPONSE = "The server is not responding. Check that the server is running, then try again.";
 
 /** Sends a request and parses the JSON response. Returns undefined for an empty body. */
 async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {

@@ -68,7 +68,7 @@ export function layoutOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[
 const sizeOf = (label: string | undefined) =>
   label ? { width: label.length * LETTER_PX, height: 18, labelpos: "c" as const } : {};
 
-/** Returns a smooth SVG path through the midpoints between the points, which are the control points. */
+/** Returns a smooth SVG path. The points are the control points of curves that meet at the midpoints between the points. */
 function pathOf(points: readonly Point[]): string {
   const [first, ...others] = points as [Point, ...Point[]];
   const last = others.at(-1) ?? first;

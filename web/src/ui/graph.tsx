@@ -16,7 +16,7 @@ import { useMemo } from "react";
 import { type GraphEdge, type GraphNode, layoutOf, type PlacedEdge } from "./graph-layout.ts";
 import { classes } from "./layout.tsx";
 
-/** `running` for a node that is running, `next` for a node that the thread continues with. */
+/** `running` for a node that is running, `next` for a node that runs when the thread continues. */
 export type NodeState = "running" | "next";
 
 export interface GraphDrawingProps {

@@ -22,7 +22,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 const nowOfPage = (): Date => {
-  // The clock ticks only while components subscribe, so the first render must update the time.
+  // The timer updates `now` only while components subscribe, so the first render must update it.
   if (listeners.size === 0 && Date.now() - now.getTime() > TICK_MS) now = new Date();
   return now;
 };

@@ -33,7 +33,7 @@ interface Delta {
 }
 
 /**
- * Encodes long events as deltas of the last event of the type, of the last event with the state, or of the previous run's output. Events
+ * Encodes long events as deltas of the last event of the same type, the last event with the state, or the previous run's output. Events
  * often repeat a whole state with a few additions; with deltas the log of a growing thread grows linearly, not quadratically.
  */
 export class EventEncoder {
@@ -58,7 +58,7 @@ export class EventEncoder {
   }
 }
 
-/** The smallest delta below half of the text's length. Tries the second base only if the first gives no delta below SMALL_DELTA. */
+/** Returns the smallest delta below half of the text's length. Tries the second base only if the first gives no delta below SMALL_DELTA. */
 function smallestDelta(text: string, ...bases: (BaseText | undefined)[]): Delta | undefined {
   let best: Delta | undefined;
   let size = text.length / 2;

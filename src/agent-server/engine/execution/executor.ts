@@ -29,7 +29,7 @@ export interface ExecutorOptions extends HostRequestOptions, SettleContext {
 const NO_HOST_DELAY_MS = 250;
 /** Delay of a run that returns to the queue because the database failed. */
 const DATABASE_DELAY_MS = 500;
-/** Retries of the final write of a run end after this time. The rescue (run-leases.ts) then requeues or ends it. */
+/** Maximum time for retries of a run's final write. The rescue (run-leases.ts) then requeues or ends the run. */
 const MAX_RETRY_MS = 30_000;
 
 /** Executes one claimed run until it is settled, handed back to the queue, or lost to another worker. */
@@ -74,7 +74,7 @@ export class Executor {
   async start(stopped: Promise<void> | undefined): Promise<void> {
     const { pool, log } = this.#options;
     const order = orderOf(this.run);
-    // Before the first await, so that the next claim sees the remaining slots.
+    // Reserved before the first await, so that the next claim is limited to the remaining slots.
     const host = pool.reserve(order, { isolated: this.run.crashes > 0 });
     let isSent = false;
     try {
@@ -132,7 +132,7 @@ export class Executor {
     this.#options.log[level]({ ...JSON.parse(fields), run_id, thread_id, assistant_id, graph_id }, message);
   }
 
-  /** If the graph fails after a failed read, the run ends with the error of the read. */
+  /** If the graph fails after a failed read, the run returns to the queue; after the last attempt it ends with a `DatabaseError`. */
   onReadFailure(error: unknown): void {
     this.#read_failure = error;
   }
@@ -202,7 +202,7 @@ export class Executor {
     await this.#settle({ ...outcome, output: state?.values ?? outcome.output, state }, { ...unwritten, steps: [] });
   }
 
-  /** Settles a run whose host died or does not respond, with the last committed state. */
+  /** Settles a run whose host died or is not responding, with the last committed state. */
   async #settleWithoutHost(error?: HostOutcome["error"]): Promise<void> {
     await this.#end(async () => {
       await this.#journal.written();

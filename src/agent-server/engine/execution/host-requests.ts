@@ -14,7 +14,7 @@ import type { Store } from "../../store/store.ts";
 import type { Journal } from "./journal.ts";
 import { RunStore } from "./run-store.ts";
 
-/** The user of a run's requests, from the run's record and never from its graph. */
+/** The user on whose behalf a run sends requests. Read from the run's record, never from data that the graph sends. */
 interface RunUser {
   tenant_id: string;
   user_id: string;
@@ -101,7 +101,7 @@ export class HostRequests {
     this.#fetches.cancelAll();
   }
 
-  /** A checkpoint write, together with the preceding writes to the store. */
+  /** Returns a step with the preceding store writes and a checkpoint write. */
   #stepOf(write: CheckpointWrite): (tx: Tx) => Promise<void> {
     const staged = this.#store.takeStaged();
     return async (tx) => {
@@ -123,7 +123,7 @@ export class HostRequests {
  */
 export type FindToken = (user: RunUser, request: TokenRequest) => Promise<TokenAnswer>;
 
-/** A refresh may take THREADMILL_OAUTH_TIMEOUT (10 s), and the wait for another caller's refresh another 5 s. */
+/** Longer than a refresh (THREADMILL_OAUTH_TIMEOUT, 10 s by default) and than a wait for another caller's refresh (5 s longer). */
 const TIMEOUT_MS = 30_000;
 
 interface TokenRequestOptions {
@@ -162,7 +162,7 @@ async function find(run: RunRow, request: TokenRequest, options: TokenRequestOpt
     return await options.findToken(userOf(run), request);
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    // The error becomes the run's output, so it must not contain internals.
+    // The error becomes the run's output, so it must not contain internal details.
     options.log.error({ error, run_id: run.run_id }, "token request failed");
     throw new ApiError("internal");
   }

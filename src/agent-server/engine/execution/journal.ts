@@ -44,7 +44,7 @@ export class Journal {
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #written_at = 0;
-  /** The transaction of `#writing` has begun: new entries belong to the next one. */
+  /** Whether the transaction of `#writing` has begun. If so, new entries belong to the next transaction. */
   #begun = false;
   #closed = false;
   /** Error of a failed write. Nothing is written after it, so that the stored events have no gaps. */
@@ -143,7 +143,7 @@ export class Journal {
         for (const entry of entries) await entry.write(tx);
       });
     } catch (error) {
-      // A cancelled run settles with these events.
+      // Kept, because a cancelled run is settled with these events.
       this.#events = [...events, ...this.#events];
       this.#failure = error;
       for (const entry of [...entries, ...this.#entries.splice(0)]) entry.waiting?.reject(error);

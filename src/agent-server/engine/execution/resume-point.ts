@@ -7,7 +7,7 @@ import type { RunRow, ThreadRow } from "../../storage/schema.ts";
 import { findThread } from "../../storage/threads.ts";
 import { type DeltaBase, hasState } from "./event-encoder.ts";
 
-/** The first event of each attempt of a run. */
+/** Returns the first event of an attempt of a run. */
 export const metadataEvent = ({ run_id, attempt }: Pick<RunRow, "run_id" | "attempt">, seq: number): StoredEvent => ({
   seq,
   event: "metadata",
@@ -29,7 +29,7 @@ export interface ResumePoint {
   head: CheckpointData | null;
   /** Writes of previous claims of the run on the checkpoint that it starts from. */
   begun: WriteKey[];
-  /** Output of the previous run: most runs repeat it in their first event. */
+  /** Output of the previous run. The first state event of most runs repeats it. */
   base: DeltaBase | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface ResumeRefusal {
   thread_status: ThreadRow["status"];
 }
 
-/** The error of a run with `strict_resume` that resumes interrupts that are not open; undefined if the run may start. */
+/** Returns the error of a run with `strict_resume` that resumes interrupts that are not open; undefined if the run can start. */
 export async function refusedResume(
   read: Tx,
   { tenant_id, thread_id }: RunRow,

@@ -26,7 +26,7 @@ export class RunStore {
     this.#journal = journal;
   }
 
-  /** The results of the operations, in their order. */
+  /** Executes operations and returns their results, in the same order. */
   async answer(operations: readonly StoreOperation[]): Promise<unknown[]> {
     const { tenant_id } = this.#run;
     const checked = operations.map(checkStoreOperation);

@@ -29,7 +29,7 @@ export interface PendingCancel {
  * transaction stores the intent to stop, and no later step of the run is committed. The same applies to a pending run that was claimed
  * before, with the action `interrupt`: the engine ends it, because the thread must show the steps of the earlier claims.
  *
- * @returns the cancel to publish; empty if the run has ended
+ * @returns a list with the cancel to publish; empty if the run has ended
  */
 export async function cancelLocked(tx: Tx, found: RunRow, { action, reason }: CancelIntent): Promise<PendingCancel[]> {
   // Claims do not lock the thread: a worker may have claimed the run since it was read.

@@ -28,7 +28,7 @@ export async function rollBack(tx: Tx, run: RunRow): Promise<void> {
   });
 }
 
-/** The metadata with the graph and assistant of the snapshot, except for values that were changed since. */
+/** Returns the metadata with the graph and assistant of the snapshot. A value that was changed after the run was bound is kept. */
 function restoredMetadata(metadata: JsonObject, run: RunRow, snapshot: ThreadSnapshot): JsonObject {
   const restored = { ...metadata };
   for (const key of ["graph_id", "assistant_id"] as const) {

@@ -31,7 +31,7 @@ export interface Settlement {
   run: RunRow;
   status: RunStatus;
   thread_status: ThreadStatus;
-  /** The run ends because of a cancel: its row has a cancel intent. */
+  /** Whether the run ends because of a cancel, so that its row has a cancel intent. */
   cancelled: boolean;
   /** Response body of wait and join, as JSON text. */
   output: string;
@@ -42,10 +42,10 @@ export interface Settlement {
 }
 
 /**
- * Ends a run in one transaction: last events, status, the thread's status and values, the webhook. A run with the cancel action `rollback` is rolled
- * back instead. Publishes the end after the commit.
+ * Ends a run in one transaction, which stores its last events and status, the thread's status and values, and the webhook. If the cancel
+ * action is `rollback`, rolls the run back instead. Publishes the end after the commit.
  *
- * @returns false if another worker holds the run
+ * @returns false if this worker no longer holds the run
  * @throws LeaseLostError if a cancel was stored and the settlement is not `cancelled`; nothing was written
  */
 export async function settle(context: SettleContext, settlement: Settlement): Promise<boolean> {

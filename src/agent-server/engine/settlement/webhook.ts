@@ -6,7 +6,7 @@ import type { RunRow } from "../../storage/schema.ts";
 import { findThread } from "../../storage/threads.ts";
 import { insertWebhookDelivery } from "../../storage/webhooks.ts";
 
-/** The end of a run for its webhook, as JSON texts. */
+/** The parts of a webhook payload that result from the end of a run, as JSON texts. */
 interface RunEnd {
   /** Undefined if the run has not changed the thread's values. */
   values?: string | undefined;
@@ -29,7 +29,7 @@ export async function storeWebhook(tx: Tx, { webhook, ...key }: RunRow, { values
   await insertWebhookDelivery(tx, { run_id, tenant_id, url: webhook, origin, payload });
 }
 
-/** JSON text. Parsing the values would block the event loop: a state can be several megabytes in size. */
+/** Returns JSON text. The values are not parsed, because parsing a state of several megabytes would block the event loop. */
 function payloadOf(run: RunRow, values: string | null, error: string | null): string {
   const { run_id, thread_id, assistant_id, status, multitask_strategy, cancel_reason, started_at, ended_at } = run;
   const fields = {

@@ -10,7 +10,7 @@ import { DELETED, type Ending, Feed } from "./feed.ts";
 export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number | string };
 
 /**
- * The events of runs, for any number of readers. Events are stored before they are published, so ids stay valid after a crash. Readers wait
+ * Provides the events of runs to any number of readers. Events are stored before publication, so IDs stay valid after a crash. Readers wait
  * while the database is unavailable, because the run may continue.
  */
 export class EventLog {
@@ -42,7 +42,7 @@ export class EventLog {
   }
 
   /**
-   * Waits for the end of a run. Undefined if the run does not exist or was deleted.
+   * Waits for the end of a run. Returns undefined if the run does not exist or was deleted.
    *
    * @param isNew whether this request has accepted the run; skips the first check of its status
    * @throws `signal.reason` when `signal` is aborted
@@ -66,7 +66,7 @@ export class EventLog {
   }
 
   /**
-   * The run's events after `seq`, in order, until the run has ended. One `gap` event replaces expired events.
+   * Yields the run's events after `seq`, in order, until the run has ended. One `gap` event replaces expired events.
    *
    * @throws `signal.reason` when `signal` is aborted
    */

@@ -11,12 +11,12 @@ export interface Ending {
 
 export const DELETED: Ending = { status: "deleted", output: null };
 
-/** Events of a run that are buffered for live readers; slower readers read from the database. */
+/** Maximum number of buffered events of a run. Readers that have fallen further behind read from the database. */
 const MAX_EVENTS = 2_000;
-/** Total length of the buffered events, in UTF-16 units. */
+/** Maximum total length of the buffered events, in UTF-16 units. */
 const MAX_LENGTH = 4_000_000;
 
-/** The last events of a run, shared by its readers. A reader's position is the `seq` of its last event: a slow reader needs no memory. */
+/** The last events of a run, shared by its readers. A reader's position is the `seq` of its last event, so slow readers need no buffers. */
 export class Feed {
   readonly #events: StoredEvent[] = [];
   #length = 0;
@@ -28,7 +28,7 @@ export class Feed {
   ending: Ending | undefined;
   references = 0;
 
-  /** The buffered events after `seq`. Undefined if the buffer does not contain all of them: read them from the database. */
+  /** Returns the buffered events after `seq`. If it returns undefined, the events must be read from the database. */
   after(seq: number): readonly StoredEvent[] | undefined {
     const first = this.#events[0];
     if (!this.live || !first || seq + 1 < first.seq) return undefined;

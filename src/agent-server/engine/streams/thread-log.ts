@@ -7,8 +7,8 @@ import { findThread, type ThreadKey } from "../../storage/threads.ts";
 import type { EventLog } from "./event-log.ts";
 
 /**
- * A position in a thread's stream: a run (runs are ordered by their start) and one of its events. 0 is the lifecycle event of the start,
- * {@link END} is after all events.
+ * A position in a thread's stream: a run (runs are ordered by start time) and one of its events. Event 0 is the start of the run,
+ * {@link END} its last event.
  */
 export interface Position extends Pick<StartedRun, "started_at" | "seq"> {
   event: number;
@@ -42,7 +42,7 @@ export class ThreadLog {
     this.#poll_ms = poll_ms;
   }
 
-  /** The position after all stored events. */
+  /** Returns the position after all stored events. */
   async now({ thread_id }: ThreadKey): Promise<Position> {
     const run = await lastStartedRun(this.#database.read, thread_id);
     if (!run) return START;
@@ -69,7 +69,7 @@ export class ThreadLog {
     }
   }
 
-  /** Waits for the run at or after a position. Undefined when the signal is aborted. */
+  /** Waits for the run at or after a position. Returns undefined when the signal is aborted, `deleted` if the thread does not exist. */
   #nextRun(
     { thread_id, tenant_id }: ThreadKey,
     at: Position,

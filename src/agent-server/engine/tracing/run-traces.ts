@@ -5,7 +5,7 @@ import type { TraceEnd, TraceQueue } from "./trace-queue.ts";
 import { isRequested, projectOf, traceOrderOf } from "./trace-request.ts";
 
 export interface TracingSettings {
-  /** The fraction of runs that are traced. */
+  /** Fraction of runs that are traced, from 0 to 1. */
   tracing_rate: number;
   tracing_project: string | undefined;
   trace_stateless: boolean;
@@ -19,20 +19,20 @@ interface OpenTrace {
   timer?: NodeJS.Timeout;
 }
 
-/** How a run has ended, as far as its trace shows it. */
+/** The outcome of a run, for its trace. */
 export interface RunEnd {
   cancelled: boolean;
   status: RunRow["status"];
   error: string | null;
 }
 
-/** After the end of a run, its host has this time to send the end of the trace. */
+/** Maximum time to wait for the end of a trace after its run has ended. */
 const LAST_MESSAGE_MS = 5_000;
 const WARNING_INTERVAL_MS = 10_000;
 
 const LOST = "the worker was lost";
 
-/** The traces of the runs that this process executes. Nothing here delays a run. */
+/** The traces of the runs that this process executes. Tracing never delays a run. */
 export class RunTraces {
   readonly #settings: TracingSettings;
   readonly #queue: TraceQueue;
@@ -47,7 +47,7 @@ export class RunTraces {
     this.#log = log;
   }
 
-  /** How a claimed run is traced; undefined if it is not. While the queue is full, whole traces are skipped, never parts of one. */
+  /** Starts the trace of a claimed run. Returns undefined if the run is not traced. While the queue is full, no new traces start. */
   begin(run: RunRow, kwargs: RunKwargs): TraceOrder | undefined {
     if (!this.#isTraced(run, kwargs)) return undefined;
     if (this.#queue.isFull && run.epoch === 1) return this.#skip();
@@ -77,7 +77,7 @@ export class RunTraces {
     open.timer = setTimeout(() => this.#close(open), LAST_MESSAGE_MS).unref();
   }
 
-  /** Called after a run was deleted. Its stored runs are deleted by {@link TraceDeletions}. */
+  /** Called after a run was deleted. The stored runs of its trace are deleted by {@link TraceDeletions}. */
   onDelete(run_id: string): void {
     clearTimeout(this.#open.get(run_id)?.timer);
     this.#open.delete(run_id);
@@ -96,7 +96,7 @@ export class RunTraces {
       open.timer = setTimeout(() => this.#close(open), LAST_MESSAGE_MS).unref();
   }
 
-  /** Waits for the last messages of hosts, up to 1 s, and for the queue. */
+  /** Waits up to 1 s for the last messages of hosts, then stops the queue. */
   async stop(): Promise<void> {
     for (let tries = 0; tries < 20 && [...this.#open.values()].some(({ timer }) => timer); tries++)
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -140,5 +140,5 @@ export class RunTraces {
   }
 }
 
-/** A number from 0 to 1, derived from the random last digits of an id, so that all attempts get the same decision. */
+/** Returns a number from 0 to 1, derived from the random last digits of an id, so that all attempts get the same decision. */
 const shareOf = (id: string): number => Number.parseInt(id.slice(-8), 16) / 2 ** 32;

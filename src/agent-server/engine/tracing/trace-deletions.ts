@@ -6,19 +6,19 @@ import type { TraceQueue } from "./trace-queue.ts";
 
 const INTERVAL_MS = 10_000;
 const BATCH = 500;
-/** Another process may still send runs of the trace: after this time the trace is deleted again. */
+/** After this time a trace is deleted again, because another process may still have sent runs of it. */
 const REPEAT_AFTER_MS = 60_000;
 
 export interface TraceDeletionsOptions {
   database: Database;
-  /** Undefined if no traces are stored: the deletion requests are then only removed. */
+  /** Undefined if traces are not stored: deletion requests are then removed without further action. */
   queue: TraceQueue | undefined;
   log: Log;
 }
 
 /**
  * Deletes the traces of deleted runs. The transaction that deletes a run stores a row for its trace, because the traces may be in another
- * database: a crash between the two loses no deletion.
+ * database: a crash between the two transactions then loses no deletion.
  */
 export class TraceDeletions implements BackgroundService {
   readonly #options: TraceDeletionsOptions;

@@ -17,8 +17,8 @@ export interface Acknowledgement {
 }
 
 /**
- * The traces of a deployment's instance. The control plane fetches them, because containers cannot connect to it, and because an instance
- * then needs no credentials. The queue makes one call at a time, so there is at most one entry; it is kept until it is acknowledged.
+ * Holds the trace calls of a deployment's instance until the control plane fetches them: containers cannot connect to it, and an instance
+ * then needs no credentials. The queue makes one call at a time, so there is at most one entry. It is kept until it is acknowledged.
  */
 export class TraceOutbox implements TraceStore {
   #entry: (OutboxEntry & { stored: PromiseWithResolvers<void> }) | undefined;
@@ -37,7 +37,7 @@ export class TraceOutbox implements TraceStore {
     return this.#offer("delete", Buffer.from(JSON.stringify(run_ids)));
   }
 
-  /** Returns the entry, after at most `timeout_ms`; undefined if there is none. An entry is returned again until it is acknowledged. */
+  /** Waits up to `timeout_ms` for an entry; returns undefined if there is none. Returns the same entry until it is acknowledged. */
   async next(acknowledged: Acknowledgement | undefined, timeout_ms: number): Promise<OutboxEntry | undefined> {
     const entry = this.#entry;
     if (entry && acknowledged?.entry_id === entry.id) {

@@ -3,12 +3,12 @@ import { ApiError } from "../../../platform/errors.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import { Signal } from "../../../platform/lib/signal.ts";
 
-/** How the open runs of a trace end when the run of the agent server has ended. */
+/** How the trace runs that are still open are ended after the agent run has ended. */
 export interface TraceEnd {
   run_id: string;
   name: string;
   session_name: string;
-  /** In milliseconds. */
+  /** In milliseconds since the epoch. */
   started_at: number;
   /** Error of the root, set even if the root has already ended; undefined keeps the recorded error. */
   error: string | undefined;
@@ -16,7 +16,7 @@ export interface TraceEnd {
   open_error: string;
 }
 
-/** Where the traces of runs are stored. Calls may be repeated. */
+/** Stores traces. Calls may be repeated, so implementations are idempotent. */
 export interface TraceStore {
   /** @param body a body of `POST /runs/batch` */
   store(tenant_id: string, body: Uint8Array): Promise<void>;
@@ -35,18 +35,18 @@ type NewEntry = { tenant_id: string } & (
 );
 type RunsEntry = Extract<Entry, { kind: "runs" }>;
 
-/** While more bytes are waiting to be stored, new runs are not traced. */
+/** While more than this many bytes are waiting to be stored, new runs are not traced. */
 const MAX_PENDING_BYTES = 64 * 2 ** 20;
 /** Runs of one workspace are stored together up to this size. */
 const MAX_BATCH_BYTES = 4 * 2 ** 20;
-/** Attempts to store runs while the database is unavailable. */
+/** Maximum number of attempts while the database is unavailable. */
 const MAX_ATTEMPTS = 5;
 const RETRY_MS = 1_000;
 const STOP_MS = 5_000;
-/** Traces that end within this time are stored together. */
+/** Maximum wait for further runs before the waiting runs are stored together. */
 const GATHER_MS = 200;
 
-/** Stores traces in order, one call at a time: while a call is in progress, the runs of many traces gather for the next one. */
+/** Stores traces in order, one call at a time: during a call, the runs of many traces are collected for the next one. */
 export class TraceQueue {
   readonly #store: TraceStore;
   readonly #log: Log;
@@ -103,7 +103,7 @@ export class TraceQueue {
     });
   }
 
-  /** Waits until everything is stored, up to 5 s. What is left then is lost. */
+  /** Waits up to 5 s until all entries are stored. The remaining entries are lost. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     if (this.#isBusy) {
@@ -153,7 +153,7 @@ export class TraceQueue {
   async #storeBatch(tenant_id: string): Promise<void> {
     const batch: Uint8Array[] = [];
     let bytes = 0;
-    // Concatenated for each attempt, because the store may take the memory of the body.
+    // Concatenated for each attempt, because the store may detach the buffer of the body.
     const store = (runs: readonly Uint8Array[]) =>
       this.#store.store(
         tenant_id,
@@ -167,12 +167,12 @@ export class TraceQueue {
     });
     if (batch.length === 0) return;
     const stored = await this.#try(() => store(batch), batch.length === 1);
-    // Runs that cannot be stored, such as those with too deep values, must not affect other traces.
+    // Runs that cannot be stored, such as those with too deeply nested values, must not affect other traces.
     if (!stored) for (const runs of batch) await this.#try(() => store([runs]));
     this.#pending_bytes -= bytes;
   }
 
-  /** @returns false if the store refused the call, unless the call is the last attempt */
+  /** @returns false if the store refused the call and `isLast` is false; otherwise a failure is logged */
   async #try(work: () => Promise<void>, isLast = true): Promise<boolean> {
     for (let attempt = 1; ; attempt++) {
       try {

@@ -3,23 +3,23 @@ import { isObject } from "../../../platform/lib/json/json.ts";
 import type { RunKwargs, TraceOrder, TraceParent } from "../../graph-hosts/host.ts";
 import type { RunRow } from "../../storage/schema.ts";
 
-/** The limits of the fields in `POST /runs`. */
+/** Maximum lengths of the same fields in `POST /runs`. */
 const MAX_PROJECT_CHARS = 1_000;
 const MAX_ORDER_CHARS = 10_000;
 
 const DOTTED_ORDER =
   /^\d{8}T\d{12}Z[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.\d{8}T\d{12}Z[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})*$/;
 
-/** The version, the trace and the parent span of the W3C trace context. */
+/** The `traceparent` header of W3C Trace Context: version, trace ID, parent span ID (captured) and flags. */
 const TRACE_PARENT = /^[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}/;
 
 const configurableOf = ({ config }: RunKwargs): Record<string, unknown> => config.configurable ?? {};
 
-/** Whether the request asks for a trace, by `langsmith_tracer` or `langsmith-trace`. Proxies add `traceparent` to every request. */
+/** Whether the request asks for a trace, by `langsmith_tracer` or `langsmith-trace`. `traceparent` does not count: proxies add it. */
 export const isRequested = (kwargs: RunKwargs): boolean =>
   isObject(kwargs.langsmith_tracer) || parentOf(kwargs)?.kind === "run";
 
-/** The session of the trace: the one that the request names, that of the settings, or the name of the graph. */
+/** Returns the name of the tracing project (`session_name` in the API): of the request, else of the settings, else the graph ID. */
 export function projectOf({ graph_id }: RunRow, kwargs: RunKwargs, default_project: string | undefined): string {
   const { langsmith_project, "langsmith-project": baggage } = configurableOf(kwargs);
   const [named] = [langsmith_project, baggage].filter((name) => typeof name === "string" && name !== "") as string[];
@@ -44,7 +44,7 @@ function parentOf(kwargs: RunKwargs): TraceParent | undefined {
   if (typeof dotted_order === "string" && dotted_order.length <= MAX_ORDER_CHARS && DOTTED_ORDER.test(dotted_order))
     return { kind: "run", dotted_order };
   const [, span_id] = TRACE_PARENT.exec(String(traceparent)) ?? [];
-  // The ingestion of OTLP computes the same id.
+  // OTLP ingestion derives the same run ID from the span ID.
   return span_id === undefined
     ? undefined
     : { kind: "span", run_id: `00000000-0000-0000-${span_id.slice(0, 4)}-${span_id.slice(4)}` };

@@ -49,7 +49,7 @@ const isStringList = (value: unknown): boolean =>
   Array.isArray(value) && value.every((item) => typeof item === "string");
 
 /**
- * An interrupt that all copies of LangGraph recognize by its name and flag. LangGraph's `interrupt()` counts the interrupts of a node and
+ * An interrupt that all copies of LangGraph recognize by its name and flag. `interrupt()` is unsuitable: it counts a node's interrupts and
  * assigns resume values in order: once the token exists, the resume value would go to the node's next interrupt.
  */
 class TokenInterrupt extends Error {

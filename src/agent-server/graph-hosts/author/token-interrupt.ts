@@ -9,7 +9,7 @@ export const REQUEST_TOKEN_KEY = "__threadmill_request_token";
 
 export type RequestToken = (request: Omit<TokenRequest, "op">) => Promise<TokenAnswer>;
 
-/** The value of the interrupt, with the keys of the client libraries. */
+/** The value of the interrupt, with the keys that the client libraries expect. */
 export interface TokenInterruptValue {
   message: string;
   /** The URL at which the user grants the token. */
@@ -19,14 +19,14 @@ export interface TokenInterruptValue {
 }
 
 /**
- * The id of a token interrupt, derived from the value, so that a token interrupt can be identified. The id has the
+ * Returns the id of a token interrupt. It is derived from the value, so that such an interrupt can be identified. It has the
  * format of LangGraph's ids (32 hexadecimal digits), so that a resume value can name it. LangGraph never uses the id,
  * so it passes such a value to no interrupt.
  */
 export const tokenInterruptId = (auth_url: string): string =>
   createHash("sha256").update(`an OAuth token granted at ${auth_url}`).digest("hex").slice(0, 32);
 
-/** Whether an interrupt requests a token. The stored token resumes it, not a resume value. */
+/** Whether an interrupt requests a token. Such an interrupt needs a stored token; it ignores resume values. */
 export function isTokenInterrupt({ id, value }: { id?: string; value?: unknown }): boolean {
   const { auth_url } = (value ?? {}) as Partial<TokenInterruptValue>;
   return typeof auth_url === "string" && id === tokenInterruptId(auth_url);

@@ -4,7 +4,7 @@ import type { ServiceConnection } from "./connection.ts";
 
 const REQUEST_ID = Symbol("id of the request");
 
-/** What `http.app` may name, besides a function. */
+/** A value that `http.app` may refer to, other than a function. */
 interface FetchObject {
   fetch(request: Request, env?: HonoEnv): unknown;
 }
@@ -14,14 +14,14 @@ interface HonoEnv {
   [REQUEST_ID]: number;
 }
 
-/** The parts of Hono that are needed. The app is an instance of the project's copy of Hono. */
+/** The members of Hono that this module uses. The app is an instance of the project's copy of Hono. */
 interface HonoApp extends FetchObject {
   routes: readonly { method: string; path: string; handler: HonoHandler }[];
   route(path: string, app: HonoApp): unknown;
   all(path: string, handler: (context: HonoContext) => Promise<Response>): unknown;
 }
 
-/** Hono wraps the handlers of an app with an error handler, and keeps the original. */
+/** Hono wraps the handlers of an app with an error handler, and keeps the original handler in this property. */
 type HonoHandler = ((...args: never[]) => unknown) & { __COMPOSED_HANDLER?: HonoHandler };
 
 interface HonoContext {
@@ -38,7 +38,7 @@ type AppFetch = Extract<AppQuery, { kind: "app" }>;
 
 export interface AppServerOptions {
   connection: ServiceConnection;
-  /** Loads the export that `http.app` names. */
+  /** Loads the export that `http.app` refers to. */
   load(): Promise<unknown>;
   /** Executes `work` in the context of a request: clients without a URL then call the server as the caller of the request. */
   inRequest<T>(request: { id: number; signal: AbortSignal }, work: () => T): T;
@@ -119,7 +119,7 @@ export class AppServer {
       method,
       path: `${pathname}${search}`,
       headers: [...headers],
-      // A middleware may have read the body: Hono keeps it.
+      // A middleware may have read the body: arrayBuffer() then returns Hono's copy.
       ...(req.raw.body !== null && { body: new Uint8Array(await req.arrayBuffer()) }),
     };
     return fetchByMessages(request, signal, (sent) =>
@@ -140,6 +140,6 @@ const isHono = (value: unknown): value is HonoApp =>
   Array.isArray((value as Partial<HonoApp>).routes) &&
   typeof (value as HonoApp).route === "function";
 
-/** An app may use the Response of another realm or package. */
+/** Checks the members, because the app may use the Response class of another realm or package. */
 const isResponse = (value: unknown): value is Response =>
   typeof (value as Partial<Response> | null)?.status === "number" && (value as Response).headers !== undefined;

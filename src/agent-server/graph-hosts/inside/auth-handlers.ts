@@ -32,7 +32,7 @@ async function authenticate(
   return user.is_authenticated ? { user: JSON.stringify(user) } : refuse(401, "Unauthorized");
 }
 
-/** Undefined for methods such as TRACE, and for URLs that contain a user name. */
+/** Returns undefined for methods such as TRACE, and for URLs that contain a user name. */
 function requestOf(url: string, init: RequestInit): Request | undefined {
   try {
     return new Request(url, init);
@@ -41,7 +41,7 @@ function requestOf(url: string, init: RequestInit): Request | undefined {
   }
 }
 
-/** Longer names do not fit in an index of Postgres. */
+/** Longer identities do not fit in a Postgres index. */
 const MAX_IDENTITY_LENGTH = 500;
 
 function userOf(returned: unknown): AuthUser {
@@ -54,7 +54,7 @@ function userOf(returned: unknown): AuthUser {
   return { ...given, identity, permissions, is_authenticated, display_name: String(display_name) };
 }
 
-/** Exactly one handler decides: that of the event, else of the resource, else of the action, else of everything. */
+/** At most one handler decides: that of the event, else of the resource, else of the action, else the handler for all events. */
 async function authorize(
   { callbacks }: Auth,
   { event, user: userText, value: valueText }: Extract<AuthQuery, { kind: "authorize" }>,
@@ -86,7 +86,7 @@ function filterOf(returned: unknown): MetadataFilter {
   return { all };
 }
 
-/** The values that the metadata contains under the key of a condition. */
+/** Returns the values that the metadata must contain under the key of a condition. */
 function conditionsOf(expected: unknown): unknown[] {
   if (isScalar(expected)) return [expected];
   const operators = typeof expected === "object" && expected !== null ? Object.entries(expected) : [];
@@ -110,7 +110,7 @@ const invalidFilter = (name: string, value: unknown): Error =>
 /** Headers that describe the body or the connection, which the service sets. */
 const OWN_HEADERS = /^(content-.*|transfer-encoding|connection|keep-alive|upgrade|trailer|date)$/i;
 
-/** Undefined unless the error is an HTTPException with an error status (400 to 599). */
+/** Returns undefined unless the error is an HTTPException with an error status (400 to 599). */
 function refusalOf(error: unknown): AuthRefusal | undefined {
   if (!isHttpException(error)) return undefined;
   const { status, message, headers } = error;
@@ -119,7 +119,7 @@ function refusalOf(error: unknown): AuthRefusal | undefined {
   return refuse(status, message, Object.fromEntries(kept));
 }
 
-/** By the name of the class, because the project may have several copies of the package. */
+/** Compares the class name, because the project may have several copies of the package. */
 function isHttpException(error: unknown): error is Error & { status: number; headers?: Record<string, string> } {
   for (let proto = error; proto instanceof Error; proto = Object.getPrototypeOf(proto))
     if (proto.constructor.name === "HTTPException") return true;

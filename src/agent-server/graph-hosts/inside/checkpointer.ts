@@ -17,7 +17,7 @@ import type { Library } from "./loading/library.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
 /**
- * The context in which a graph is used. LangGraph passes `configurable` to every call of the checkpointer, including those of subgraphs.
+ * The context in which a graph is used, stored in `configurable`, which LangGraph passes to every checkpointer call, also of subgraphs.
  */
 export interface Scope {
   /** The run that writes; absent for queries. */
@@ -25,9 +25,9 @@ export interface Scope {
   /** The thread's newest root checkpoint. Removed after its first use or the run's first checkpoint. */
   head?: { data: CheckpointData | null };
   commits?: CommitPoints;
-  /** This run or an earlier one has consumed the resume value of the checkpoint. */
+  /** Whether this run or an earlier one has consumed the resume value of the checkpoint. */
   isResumeConsumed?: boolean;
-  /** For reads and updates outside of runs: LangGraph treats the resume value of a node as its write, and the node as completed. */
+  /** Hides resume values in state reads and updates: LangGraph treats a node's resume value as its write, and the node as completed. */
   hideResumes?: boolean;
   /** A run whose checkpoints and writes are ignored. */
   without?: string;
@@ -57,7 +57,7 @@ const PAGE_SIZE = 50;
 const EMPTY: Stored = { type: "empty", value: "" };
 
 /**
- * A LangGraph checkpointer that serializes in the host and stores through the service. One instance serves all graphs and runs of a host
+ * Creates a LangGraph checkpointer that serializes here and stores through the service. One instance serves all graphs and runs of a host
  * that share a library; the scope in the config distinguishes them.
  */
 export function createCheckpointer(library: Library, service: ServiceConnection): BaseCheckpointSaver<string> {
@@ -67,7 +67,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
     readonly #serializer = new StateSerializer(this.serde, library);
 
     /**
-     * A counter, which orders the versions, and random digits. With integers alone, a run after a rolled-back or forked run would reuse
+     * Returns a counter, which orders versions, and random digits. With only integers, a run after a rolled-back or forked run would reuse
      * its versions and read its values. For subgraphs LangGraph calls this method without `this`.
      */
     override getNextVersion(current: string | undefined): string {
@@ -173,12 +173,12 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       else await this.#service.request(run, write);
     }
 
-    /** The service refuses this request: threads are deleted with the API. */
+    /** Always fails, because the service refuses this request: threads are deleted through the API. */
     override async deleteThread(thread_id: string): Promise<void> {
       await this.#service.request(undefined, { op: "delete_thread", thread_id });
     }
 
-    /** Before version 4 of the format, the sends of a step were writes of its parent checkpoint. Since then, they are a channel. */
+    /** Adds the channel of sends. Before version 4 of the format, they were writes of the parent checkpoint. */
     async #migrateSends(
       checkpoint: Checkpoint,
       channel_values: Record<string, unknown>,
@@ -248,7 +248,7 @@ function stagedCheckpoint(staged: Scope["staged"], ns: string, id: string | unde
   return { ...put, writes: writes.flatMap((row) => row.writes) };
 }
 
-/** 16 random hexadecimal digits. UUIDs are the fastest source, because Node.js generates their bits in bulk. */
+/** Returns 16 random hexadecimal digits. UUIDs are the fastest source, because Node.js generates their bits in bulk. */
 function randomHex(): string {
   const uuid = randomUUID();
   return uuid.slice(-12) + uuid.slice(0, 4);

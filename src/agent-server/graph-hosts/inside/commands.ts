@@ -12,10 +12,10 @@ const NULL_TASK = "00000000-0000-0000-0000-000000000000";
 
 export const isResume = ({ channel }: Pick<WriteKey, "channel">): boolean => channel === RESUME;
 
-/** The resume value of a run, which the first node that interrupts consumes. */
+/** Whether a write is the resume value of a run, which the first node that interrupts consumes. */
 export const isPendingResume = ({ task_id, channel }: WriteKey): boolean => channel === RESUME && task_id === NULL_TASK;
 
-/** The copy of a resume value that a node has consumed. */
+/** Whether a write is the copy of a resume value that a node has consumed. */
 export const isConsumedResume = ({ task_id, channel }: WriteKey): boolean =>
   channel === RESUME && task_id !== NULL_TASK;
 

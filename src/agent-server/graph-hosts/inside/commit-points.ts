@@ -44,12 +44,12 @@ export class CommitPoints {
       this.#seenAtInput = versionsSeenByUserNodes(checkpoint);
       return false;
     }
-    // Only the first step after the input can consist of internal nodes only.
+    // After the input, only the first step can run without user code. In every later step, user code has run.
     this.#seenAtInput = undefined;
     return seenAtInput === undefined || seenAtInput !== versionsSeenByUserNodes(checkpoint);
   }
 
-  /** LangGraph's rule: another step follows if a changed channel that has a value triggers a node. */
+  /** Applies LangGraph's rule: another step follows if a changed channel that has a value triggers a node. */
   #mayContinue({ checkpoint, changed }: CompletedStep): boolean {
     return changed.some(
       (channel) => channel in checkpoint.channel_values && (channel === TASKS || this.#triggers.has(channel)),
@@ -57,6 +57,6 @@ export class CommitPoints {
   }
 }
 
-/** The channel versions that user nodes have seen, as text: equal before and after a step in which none of them ran. */
+/** Returns the channel versions that user nodes have seen, as text: equal before and after a step in which none of them ran. */
 const versionsSeenByUserNodes = ({ versions_seen }: CompletedStep["checkpoint"]): string =>
   JSON.stringify(Object.entries(versions_seen).filter(([node]) => !INTERNAL_NODES.has(node)));

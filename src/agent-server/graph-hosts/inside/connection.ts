@@ -22,7 +22,7 @@ export class ServiceConnection {
   readonly #send: (messages: FromHost[]) => void;
   readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
   #batch: FromHost[] = [];
-  /** The batch is sent at the end of this turn, not by the timer. */
+  /** Whether the batch is sent at the end of this turn and not by the timer. */
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #lastId = 0;

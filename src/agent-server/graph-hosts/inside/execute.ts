@@ -54,7 +54,7 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
   const { order, head, graphs, controls, emit } = execution;
   const translator = new StreamTranslator(order.kwargs.stream_mode, emit);
   const scope: Scope = { run: order, metadata: checkpointMetadata(order), head: { data: head } };
-  // LangGraph records the consumption of a resume value only in memory, and would pass the value to the next interrupt, too.
+  // LangGraph records the consumption of a resume value only in memory; a later claim would pass it to the next interrupt, too.
   scope.isResumeConsumed = execution.prior_writes.some(isConsumedResume);
   let graph: CompiledGraph | undefined;
   try {
@@ -138,7 +138,7 @@ function mayNeedToken({ order, head }: Execution): boolean {
   return head?.writes.some(({ channel, value }) => channel === INTERRUPT && value.includes('"auth_url"')) ?? false;
 }
 
-/** Undefined options are omitted: LangGraph would prefer them over the graph's defaults. */
+/** Undefined options are omitted, because in LangGraph they would override the graph's defaults. */
 function streamOptions({ order, requestToken }: Execution, scope: Scope, resumed: boolean): Record<string, unknown> {
   const { run_id, kwargs, thread_id } = order;
   const { recursion_limit, tags, configurable = {} } = kwargs.config;
@@ -159,7 +159,7 @@ function streamOptions({ order, requestToken }: Execution, scope: Scope, resumed
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** LangGraph identifies a retried run by the run id. */
+/** Returns the metadata of the run's checkpoints. LangGraph recognizes a retried run by the run id. */
 function checkpointMetadata({ run_id, thread_id, graph_id, assistant_id, attempt, kwargs }: RunOrder) {
   return {
     ...configurableMetadata(kwargs.config.configurable),
@@ -229,7 +229,7 @@ function safeWire(value: unknown): string {
 const readSummary = async (graph: CompiledGraph, order: RunOrder, scope: Scope): Promise<StateSummary> =>
   summarize(await graph.getState(stateConfig(order, scope)));
 
-/** The config that reads the newest state of the run's thread. */
+/** Returns the config for reading the newest state of the run's thread. */
 const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
   // The head is valid only for the run, and only while it is the newest checkpoint.
   configurable: withScope({ thread_id }, { ...scope, head: undefined, hideResumes: true }),
@@ -237,7 +237,7 @@ const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
 
 const INTERNAL_KEYS = new Set(["checkpoint_ns", "checkpoint_id", "checkpoint_map", "run_id", "thread_id"]);
 
-/** `configurable` without internal keys and without the caller's identity. */
+/** Returns `configurable` without internal keys and without the caller's identity. */
 function configurableMetadata(configurable: Record<string, unknown> = {}): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(configurable).filter(

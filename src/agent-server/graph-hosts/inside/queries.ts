@@ -136,7 +136,7 @@ async function stageUpdate(
       [{ updates: updates.map((update) => toStateUpdate(update, library)) }],
     );
   }
-  // The newest state after the update is stored, including pending writes.
+  // The newest state, as it will be once the update is stored, including pending writes.
   const state = summarize(await graph.getState({ configurable: withScope({ thread_id }, scope) }));
   const { checkpoint_ns = "", checkpoint_id } = (current.configurable ?? {}) as {
     checkpoint_ns?: string;
@@ -176,7 +176,7 @@ interface Builder {
 }
 
 /**
- * The JSON schemas that are known at run time. For Zod or another Standard Schema they are complete. For TypeScript types they contain
+ * Returns the JSON schemas known at run time. For Zod or another Standard Schema they are complete. For TypeScript types they contain
  * only the names of the keys, and are null if the state is not an object.
  */
 function schemasOf(graph: CompiledGraph, { schemas }: Library): GraphSchemas {
@@ -193,14 +193,14 @@ function schemasOf(graph: CompiledGraph, { schemas }: Library): GraphSchemas {
   };
 }
 
-/** An object schema with the keys of the definition, without the types of their values; null for a state that is not an object. */
+/** Returns an object schema with the keys of the definition, without the types of their values; null if the state is not an object. */
 function keysOf(definition: unknown): JsonSchema | null {
   const keys = (definition as { spec?: unknown } | undefined)?.spec ?? definition;
   if (typeof keys !== "object" || keys === null || "__root__" in keys) return null;
   return { type: "object", properties: Object.fromEntries(Object.keys(keys).map((key) => [key, {}])) };
 }
 
-/** Null where LangGraph throws, because JSON schema does not support a type (functions, for example). */
+/** Returns null if LangGraph throws because JSON schema does not support a type (functions, for example). */
 function declaredSchema(schemaOf: ((graph: never) => unknown) | undefined, graph: CompiledGraph): JsonSchema | null {
   try {
     return (schemaOf?.(graph as never) as JsonSchema | undefined) ?? null;

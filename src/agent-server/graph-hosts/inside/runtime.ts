@@ -68,7 +68,7 @@ export function startRuntime(
         case "start": {
           const controls = new RunControls();
           runs.set(keyOf(message.order), controls);
-          // If the thread was blocked, an abort that follows this message is handled first.
+          // Starts the run in the next turn, so that an abort that has arrived in the meantime is handled first.
           setImmediate(() => void start(message, controls));
           break;
         }
@@ -104,7 +104,7 @@ const keyOf = ({ run_id, epoch }: RunEpoch) => `${run_id} ${epoch}`;
 
 interface ProjectContext {
   connection: ServiceConnection;
-  /** Absent while modules are loaded and queries run. */
+  /** Absent while modules are loaded and in queries. */
   run?: { order: RunOrder; signal: AbortSignal };
   /** The request that the HTTP app responds to. */
   app_request?: { id: number; signal: AbortSignal };
@@ -155,7 +155,7 @@ function writeLog(level: LogLevel, entry: unknown, meta: readonly unknown[]): vo
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Error);
 
-/** JSON text, or the string itself. A value that JSON does not support must not fail the node that logs it. */
+/** Returns JSON text, or the string itself. Never throws, because a log call must not make a node fail. */
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   try {
@@ -176,7 +176,7 @@ const requestStore: RequestStore = async (operations) => {
 };
 
 /**
- * `fetch` to this server without a socket, with the identity of the caller of the run or of the request to the HTTP app.
+ * Sends a request to this server without a socket, as the caller of the run or of the request to the HTTP app.
  *
  * @throws Error outside of a run and of a request to the HTTP app; `signal.reason` when one of their signals is aborted
  */

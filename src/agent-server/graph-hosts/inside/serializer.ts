@@ -120,7 +120,7 @@ function reviveAll(items: unknown[], classes: MessageClasses): unknown {
   return items;
 }
 
-/** The class of the message in a record; undefined for all other records. */
+/** Returns the class of the message in a record; undefined for all other records. */
 function messageClassOf({ lc, type, id, kwargs }: Record<string, unknown>, classes: MessageClasses) {
   if (lc !== 1 || type !== "constructor" || !Array.isArray(id) || typeof kwargs !== "object" || kwargs === null) return;
   return id[0] === "langchain_core" && id[1] === "messages" ? classes.get(id.at(-1)) : undefined;
@@ -160,7 +160,7 @@ const isSerializable = (value: object): value is Fields =>
   (value as Fields).lc_serializable === true && typeof (value as Fields).toJSON === "function";
 
 /**
- * Replaces data that looks like a record by escapes. Returns the same value if there is none.
+ * Escapes data that looks like a record. Returns the same value if nothing is escaped.
  *
  * @param isPermitted whether data may become an instance when it is deserialized
  */
@@ -204,7 +204,7 @@ function escapeRecords(value: unknown, isPermitted: (record: Fields) => boolean)
     const changed = entries.map(([name, field]) => [name, escaped(field)] as const);
     return changed.some(([, field], i) => field !== entries[i]?.[1]) ? Object.fromEntries(changed) : undefined;
   };
-  /** The record of an instance contains its constructor arguments. */
+  /** Escapes the constructor arguments, which the record of an instance contains. */
   const escapedInstance = (instance: Fields): unknown => {
     const given = (instance.lc_kwargs ?? {}) as Fields;
     const names = Object.keys(given);
@@ -216,7 +216,7 @@ function escapeRecords(value: unknown, isPermitted: (record: Fields) => boolean)
   return escaped(value);
 }
 
-/** A copy of the same class with different values for some fields. */
+/** Returns a copy of the same class with different values for some fields. */
 function copyWith(value: object, fields: Fields): object {
   const copy = Object.create(Object.getPrototypeOf(value), Object.getOwnPropertyDescriptors(value));
   for (const [name, field] of Object.entries(fields))

@@ -11,11 +11,11 @@ export function summarize(snapshot: StateSnapshot): StateSummary {
   };
 }
 
-/** The interrupted tasks. LangGraph keeps the interrupts of a resumed task, but removes it from `next`. */
+/** Returns the interrupted tasks. LangGraph keeps the interrupts of a resumed task, but removes the task from `next`. */
 export const openTasks = ({ tasks, next }: StateSnapshot) =>
   tasks.filter((task) => task.interrupts.length > 0 && next.includes(task.name));
 
-/** A state in the format of the API. */
+/** Converts a state to the format of the API. */
 export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> {
   return {
     values: snapshot.values,
@@ -41,14 +41,14 @@ export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> 
 
 const isSnapshot = (state: object): state is StateSnapshot => "values" in state;
 
-/** The API's reference to a checkpoint; null if the config names none. */
+/** Returns the API's reference to a checkpoint; null if the config refers to none. */
 export function toCheckpointKey(config: { configurable?: Record<string, unknown> }): Record<string, unknown> | null {
   const { thread_id, checkpoint_ns = "", checkpoint_id = null, checkpoint_map = null } = config.configurable ?? {};
   if (checkpoint_id === null && checkpoint_ns === "") return null;
   return { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map };
 }
 
-/** A checkpoint reference as LangGraph's configurable. */
+/** Converts a checkpoint reference to LangGraph's `configurable`. */
 export const toConfigurable = ({ thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey) => ({
   thread_id,
   checkpoint_ns,

@@ -5,7 +5,7 @@ import type { Library } from "./loading/library.ts";
 
 export type RequestStore = (operations: StoreOperation[]) => Promise<unknown[]>;
 
-/** The store of the service as a store of LangGraph. One instance serves all graphs and runs of a host that share a library. */
+/** Creates a LangGraph store that calls the service's store. One instance serves all graphs and runs of a host that share a library. */
 export function createStore({ checkpoint }: Library, request: RequestStore): BaseStore {
   callDirectly(checkpoint);
   return new (class HostStore extends checkpoint.BaseStore {
@@ -18,7 +18,7 @@ export function createStore({ checkpoint }: Library, request: RequestStore): Bas
 
 /**
  * LangGraph wraps the store of each run in a queue that a timer polls every millisecond until the run ends, that drops `index`, and that
- * has no `listNamespaces`. Messages to the service are batched anyway, so the wrapper calls the store.
+ * has no `listNamespaces`. Messages to the service are batched anyway, so the wrapper is patched to call the store.
  */
 function callDirectly({ AsyncBatchedStore, BaseStore }: Library["checkpoint"]): void {
   const { get, search, put, delete: remove, listNamespaces } = BaseStore.prototype;
@@ -48,7 +48,7 @@ function toRequest(operation: Operation): StoreOperation {
   return { kind: "namespaces", prefix: pathOf("prefix"), suffix: pathOf("suffix"), max_depth, limit, offset };
 }
 
-/** The value after a round trip through JSON. Throws if it exceeds the limits of request values. */
+/** Returns the value after a round trip through JSON. Throws if it exceeds the limits of request values. */
 const plain = <T>(value: T): T => (value === undefined ? value : (parseUntrusted(JSON.stringify(value)) as T));
 
 function fromResult(operation: Operation, result: unknown) {

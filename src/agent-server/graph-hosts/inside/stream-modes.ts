@@ -11,7 +11,7 @@ const SOURCES: Record<string, string[]> = {
   events: [],
 };
 
-/** The LangGraph modes for the requested modes. `values` is always included: its last event is the run's output. */
+/** Returns the LangGraph modes for the requested modes. `values` is always included: its last event is the run's output. */
 export function sourceModes(requested: readonly string[]): string[] {
   return [...new Set(["values", ...requested.flatMap((mode) => SOURCES[mode] ?? [mode])])];
 }
@@ -113,7 +113,7 @@ interface MessageChunk extends Message {
 
 const isChunk = (value: unknown): value is MessageChunk => isMessage(value) && typeof value.concat === "function";
 
-/** The mode `messages`: tokens as partial messages, and each message once when the state contains it. */
+/** Creates the events of the mode `messages`: partial messages for tokens, and each complete message once, when the state contains it. */
 class MessageEvents {
   readonly #emit: Emit;
   readonly #partial = new Map<string, MessageChunk>();

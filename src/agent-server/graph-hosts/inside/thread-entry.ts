@@ -6,7 +6,7 @@ import type { FromHost, HistoryPage, HostSetup, ToHost } from "../host.ts";
 enableCompileCache?.();
 const { startRuntime } = await import("./runtime.ts");
 
-/** Buffers to transfer instead of copying: a page of the history, and runs of traces, may be large. */
+/** Returns the buffers to transfer instead of copying: pages of the history and traces may be large. */
 const buffersOf = (message: FromHost): ArrayBuffer[] => {
   if (message.type === "trace") return [message.runs.buffer];
   const states = message.type === "query_result" && (message.value as Partial<HistoryPage> | undefined)?.states;

@@ -1,7 +1,7 @@
 import type { RunOrder, TraceOrder } from "../host.ts";
 
 const FLUSH_MS = 250;
-/** An open run is sent after this time, before it ends. Most runs end sooner, and are sent once. */
+/** A run that is still open after this time is sent before its end. Most runs end sooner and are sent once. */
 const OPEN_MS = 500;
 const MAX_BUFFERED = 100;
 /** Larger messages are split. When the buffered payloads exceed this size, they are sent immediately. */
@@ -22,9 +22,9 @@ export interface TracedRun {
 }
 
 interface Span {
-  /** All fields but inputs and outputs, as the last report has them. */
+  /** All fields except inputs and outputs, as the tracer last reported them. */
   fields: TracedRun;
-  /** JSON texts: the graph may change the objects later. Inputs are sent once. */
+  /** As JSON text, because the graph may change the objects later. Inputs are sent once. */
   inputs: string | undefined;
   outputs: string | undefined;
   is_ended: boolean;
@@ -33,7 +33,7 @@ interface Span {
 }
 
 export type EndOfTrace =
-  /** `error`: for a graph that could not be created. `interrupts`: the questions of a run that waits for an answer. */
+  /** `error`: error of the root if the graph could not be created. `interrupts`: the interrupts of a run that waits to be resumed. */
   | { kind: "ended"; error: string | undefined; interrupts?: unknown }
   /** The service ends the open runs. */
   | { kind: "stopped" }
@@ -43,25 +43,25 @@ export type EndOfTrace =
 /** Parts of names that denote secrets, such as `api_key` and `accessToken`, but not `max_tokens`. */
 const SECRET = /token(?!s\b|s_|_count|_usage)|secret|password|api[_-]?key|authorization/i;
 
-/** Keys of `configurable` that the server sets. LangGraph copies `configurable` into the metadata of runs. */
+/** Whether a metadata key is not sent: LangGraph copies `configurable`, with the server's own keys and with secrets, into the metadata. */
 const isHidden = (key: string): boolean =>
   key.startsWith("__") || key.startsWith("langgraph_auth_") || key.startsWith("langsmith") || SECRET.test(key);
 
-/** LangChain repeats the constructor arguments of objects; the server keeps only those of models and prompts. */
+/** Run types whose constructor arguments are stored. LangChain reports those of every object. */
 const SERIALIZED_TYPES = new Set(["llm", "prompt"]);
 
 const UUID_CHARS = 36;
 
 type SendRuns = (runs: Uint8Array<ArrayBuffer>, is_last: boolean) => void;
 
-/** LangGraph's own steps, such as `__start__`, which repeats the input. They are half of the runs of a short trace. */
+/** The tag of LangGraph's own steps, such as `__start__`, which repeats the input. They are half of the runs of a short trace. */
 const HIDDEN_TAG = "langsmith:hidden";
 
 const ABANDONED = "The run ended before this step finished.";
 
 /**
- * The client of a run's tracer: buffers the runs of the trace and sends them to the service, each run once if it ends soon. The tracer calls
- * it from callbacks, so its methods neither throw nor wait.
+ * The LangSmith client for the tracer of an agent run: buffers the runs of the trace and sends them to the service. A traced run that is open
+ * for longer than {@link OPEN_MS} is sent twice. The tracer calls the methods from callbacks, so they neither throw nor wait.
  */
 export class TraceSink {
   readonly #order: RunOrder;
@@ -111,7 +111,7 @@ export class TraceSink {
     this.#count(texts, true);
   }
 
-  /** Sends the rest of the trace, after the outcome of the run was sent. */
+  /** Sends the rest of the trace. Called after the outcome of the run has been sent. */
   async finish(ending: EndOfTrace): Promise<void> {
     if (this.#has_root) await Promise.race([this.#root_ended.promise, timeout(FINISH_MS)]);
     else if (ending.kind === "ended") this.#createRoot(ending.error);
@@ -120,7 +120,7 @@ export class TraceSink {
     const root = this.#spans.get(this.#order.run_id);
     if (root && this.#root_end && ending.kind === "ended") {
       Object.assign(root.fields, this.#root_end, { id: this.#order.run_id });
-      // An earlier attempt may have failed.
+      // Clears the error that an earlier attempt may have stored.
       if (this.#order.epoch > 1) root.fields.error ??= "";
       root.is_ended = true;
     }
@@ -130,7 +130,7 @@ export class TraceSink {
     this.#sendDue(() => true, true);
   }
 
-  /** The graph could not be loaded or created. */
+  /** Creates the root of the trace if the graph could not be loaded or created. */
   #createRoot(error: string | undefined): void {
     const { run_id, graph_id, kwargs } = this.#order;
     const { started_at, project_name, parent } = this.#trace;
@@ -210,7 +210,7 @@ export class TraceSink {
     return `${jsonText(main)?.slice(0, -1)}${texts.join("")}}`;
   }
 
-  /** Places a run below the first of its parents that is sent. */
+  /** Places a run below its nearest ancestor that is sent. */
   #skipHidden(run: TracedRun): void {
     if (typeof run.dotted_order !== "string" || !this.#hidden.has(String(run.parent_run_id))) return;
     const segments = run.dotted_order.split(".").filter((segment) => !this.#hidden.has(segment.slice(-UUID_CHARS)));
@@ -242,7 +242,7 @@ const timeout = (ms: number) => new Promise<void>((resolve) => void setTimeout(r
 const withField = (json = "{}", name: string, value: unknown): string =>
   `${json.slice(0, -1)}${json === "{}" ? "" : ","}"${name}":${JSON.stringify(value)}}`;
 
-/** JSON text as LangSmith's clients send it: messages in LangChain's format. */
+/** Returns JSON text as LangSmith's clients send it, with messages in LangChain's format. */
 function textOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   const text = jsonText(value);

@@ -4,10 +4,10 @@ import type { TraceSink } from "./trace-sink.ts";
 
 type Tracer = InstanceType<TracingLibrary["LangChainTracer"]>;
 
-/** Variables with which a project sends its traces to LangSmith or another server. */
+/** Environment variables that make a project send its traces to LangSmith or another server. */
 const TRACING_VARIABLES = ["LANGSMITH_TRACING_V2", "LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "LANGCHAIN_TRACING"];
 
-/** Identifies the deployment in the metadata of the root, by variables that the control plane sets in instances. */
+/** Identifies the deployment in the metadata of the root, using variables that the control plane sets in instances. */
 export const withDeployment = (trace: TraceOrder): TraceOrder => {
   const { LANGSMITH_HOST_PROJECT_ID: deployment_id, LANGSMITH_HOST_REVISION_ID: revision_id } = process.env;
   return deployment_id === undefined
@@ -23,8 +23,8 @@ export interface TracedExecution {
 }
 
 /**
- * The option `callbacks` that traces a run. LangChain adds no tracer of its own beside this one, so that a project which traces to another
- * server gets the runs as a replica.
+ * Returns the option `callbacks`, which traces a run. LangChain then adds no tracer of its own, so a project that traces to another
+ * server receives the runs through a replica.
  */
 export function tracingCallbacks({ tracing }: Library, { order, trace, sink }: TracedExecution) {
   if (!tracing) return undefined;
@@ -46,7 +46,7 @@ export function tracingCallbacks({ tracing }: Library, { order, trace, sink }: T
 
 const UUID_CHARS = 36;
 
-/** The replica for the environment's own project uses LangSmith's shared client, which sends batches in the background. */
+/** Returns the replica for the environment's own project. It uses LangSmith's shared client, which sends batches in the background. */
 const theirReplica = (RunTree: TracingLibrary["RunTree"]) => ({
   client: RunTree.getSharedClient(),
   projectName: new RunTree({ name: "project" }).project_name,

@@ -1,5 +1,5 @@
 /**
- * JSON text for the API. Messages become flat objects with all their fields, null or empty where unset.
+ * Converts a value to JSON text for the API. Messages become flat objects with all their fields, null or empty where unset.
  *
  * @throws TypeError when the value contains a cycle or a BigInt
  */
@@ -58,7 +58,7 @@ export interface Message {
   [field: string]: unknown;
 }
 
-/** LangChain's own check, which is valid for messages of all its copies. */
+/** LangChain's own check, which also recognizes messages of other copies of LangChain. */
 export const isMessage = (value: unknown): value is Message =>
   typeof (value as Partial<Message> | null | undefined)?._getType === "function";
 

@@ -17,7 +17,7 @@ export interface CachedSchemas {
   schemas: TypeSchemas | null;
 }
 
-/** The SHA-256 of a text without its byte order mark. */
+/** Returns the SHA-256 of a text without its byte order mark, or an empty string for undefined. */
 export const hashOf = (text: string | undefined): string =>
   text === undefined
     ? ""

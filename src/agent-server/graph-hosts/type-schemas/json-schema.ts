@@ -5,7 +5,7 @@ import type { JsonSchema } from "../host.ts";
 const MAX_DEPTH = 30;
 const MAX_SCHEMAS = 5_000;
 
-/** Keys of the types that LangGraph accepts instead of an update or an input: Overwrite and Command. */
+/** Properties that identify Overwrite and Command, the types that LangGraph accepts instead of an update or an input. */
 const LANGGRAPH_ALTERNATIVES = ["__overwrite__", "lg_name"];
 
 /** A message as clients send it and the server returns it, instead of the fields of its class. */
@@ -52,7 +52,7 @@ class SchemaWriter {
   readonly #program: ts.Program;
   readonly #checker: ts.TypeChecker;
   readonly #names = new Map<ts.Type, string>();
-  /** Unnamed types whose schemas are in progress, up to the nearest definition. */
+  /** Unnamed types whose schemas are being built, within the current definition. */
   #current = new Set<ts.Type>();
   #written = 0;
 
@@ -61,7 +61,7 @@ class SchemaWriter {
     this.#checker = program.getTypeChecker();
   }
 
-  /** The schema of a type; a reference to its definition if the project has a name for it. */
+  /** Returns the schema of a type. For a type that {@link #nameOf} names, adds the schema to `definitions` and returns a reference to it. */
   schema(type: ts.Type, depth: number): JsonSchema {
     if (depth > MAX_DEPTH || ++this.#written > MAX_SCHEMAS) return {};
     const symbol = this.#nameOf(type);
@@ -134,7 +134,7 @@ class SchemaWriter {
     return alternatives.length === 1 ? only : { anyOf: alternatives };
   }
 
-  /** Reduces the types that LangGraph converts to messages to a list of messages if that is permitted, otherwise to one message. */
+  /** Simplifies the types that LangGraph converts to messages: to the message lists if there are any, otherwise to the message. */
   #simplifyMessages(parts: ts.Type[]): ts.Type[] {
     if (!parts.some(({ symbol }) => symbol?.name === "SerializedConstructor")) return parts;
     const lists = parts.filter((part) => this.#checker.isArrayType(part));
@@ -173,7 +173,7 @@ class SchemaWriter {
     const properties: Record<string, JsonSchema> = {};
     const required: string[] = [];
     for (const property of checker.getPropertiesOfType(type)) {
-      // Symbol keys.
+      // Skips symbol keys.
       if (property.name.startsWith("__@")) continue;
       const value = checker.getTypeOfSymbol(property);
       const parts = value.isUnion() ? value.types : [value];
@@ -210,7 +210,7 @@ class SchemaWriter {
     };
   }
 
-  /** The name of a type's definition: an interface, or an alias of the project. Aliases of packages mostly compute types. */
+  /** Returns the symbol that names a type's definition: an interface, or an alias of the project. Package aliases mostly compute types. */
   #nameOf(type: ts.Type): ts.Symbol | undefined {
     const { SymbolFlags, TypeFlags } = ts;
     if (!(type.flags & (TypeFlags.Object | TypeFlags.UnionOrIntersection)) || isMessage(type)) return undefined;

@@ -8,7 +8,7 @@ export interface TypeSchemaReaderOptions {
   project_dir: string;
   /** Timeout of one extraction, including the start of the worker thread. */
   timeout_ms: number;
-  /** Results are stored here, and in memory. */
+  /** Folder in which results are cached, in addition to memory. */
   cache_dir?: string;
   log?: Pick<Log, "debug">;
 }
@@ -54,7 +54,7 @@ export class TypeSchemaReader {
     this.#cache = new SchemaCache(options.cache_dir);
   }
 
-  /** Undefined if the file is not TypeScript or JavaScript, lacks the export, or the extraction fails; the reason is logged. */
+  /** Returns undefined if the file is not TypeScript or JavaScript, lacks the export, or the extraction fails (which is logged). */
   read({ file, export_name }: Pick<GraphToLoad, "file" | "export_name">): Promise<TypeSchemas | undefined> {
     const { project_dir } = this.#options;
     if (!SOURCE.test(file)) return Promise.resolve(undefined);
@@ -87,7 +87,7 @@ export class TypeSchemaReader {
         this.#options.log?.debug({ reason: error.message }, "storing extracted schemas failed");
       });
     } else if (failure) {
-      // A timeout would repeat at each request until the file changes.
+      // Cached until the file changes: otherwise a timeout would repeat at each request.
       this.#cache.keepInMemory(key, { files: { [file]: hash }, schemas: null });
     }
     return schemas;

@@ -1,6 +1,6 @@
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-// The last version with a compiler API in JavaScript.
+// TypeScript 7 has no compiler API in JavaScript.
 import ts from "typescript-5";
 import { serveRpc } from "../../../platform/lib/worker-rpc.ts";
 import type { JsonSchema } from "../host.ts";
@@ -21,7 +21,7 @@ const OWN_FILE = fileURLToPath(import.meta.url);
 /** Options for a project without a tsconfig.json. */
 const DEFAULTS: ts.CompilerOptions = { module: ts.ModuleKind.Preserve, lib: ["lib.esnext.d.ts"], strict: true };
 
-/** The compiler checks and writes no files, and loads no global types of packages. Without strictNullChecks, types lack null. */
+/** The compiler neither checks nor writes files, and loads no global types of packages. Without strictNullChecks, types lack null. */
 const FORCED: ts.CompilerOptions = {
   allowJs: true,
   allowImportingTsExtensions: true,
@@ -117,7 +117,7 @@ const isInPackage = (path: string, project_dir: string): boolean =>
 
 const PACKAGE_FOLDER = /^(.*\/node_modules\/(@[^/]+\/)?[^/]+)\/.*$/;
 
-/** SHA-256 of the project's files, and of the package.json of each package with a file in the program. */
+/** Returns the SHA-256 of the project's files, and of the package.json of each package with a file in the program. */
 function hashesOf(program: ts.Program, project_dir: string, inputs: Iterable<string>): Record<string, string> {
   const sources = program.getSourceFiles();
   const paths = new Set(inputs);
@@ -125,7 +125,7 @@ function hashesOf(program: ts.Program, project_dir: string, inputs: Iterable<str
     if (isInPackage(fileName, project_dir)) paths.add(fileName.replace(PACKAGE_FOLDER, "$1/package.json"));
   }
   const hashes = Object.fromEntries([...paths].map((path) => [path, hashOf(ts.sys.readFile(path))]));
-  // The hash of the compiled text: the file may have changed since.
+  // Uses the compiled text, because the file may have changed since.
   for (const { fileName, text } of sources) if (!isInPackage(fileName, project_dir)) hashes[fileName] = hashOf(text);
   return hashes;
 }
@@ -149,7 +149,7 @@ function extract({ file, export_name, project_dir }: ExtractionRequest): Extract
     return parameter && checker.getNonNullableType(checker.getTypeOfSymbol(parameter));
   };
 
-  /** The compiled graph of an export, in the forms that inside/loading/load.ts accepts, and the agent that contains it. */
+  /** Returns the compiled graph of an export, which has a form that inside/loading/load.ts accepts, and the agent that contains it. */
   const graphOf = (exported: Type, agent?: Type, depth = 0): [graph: Type, agent: Type] => {
     const type = exported && checker.getAwaitedType(exported);
     if (!type || depth > 5 || checker.getPropertyOfType(type, "~InputType")) return [type, agent];
@@ -176,7 +176,7 @@ function extract({ file, export_name, project_dir }: ExtractionRequest): Extract
   };
   const contextOf = (owner: Type) => schemaOf(typeOf(parameterOf(owner, "invoke", 1), "context"));
   const output = schemaOf(typeOf(graph, "~OutputType"));
-  // LangGraph before 1.0 names the state RunInput.
+  // LangGraph before 1.0 calls the state type RunInput.
   const state = schemaOf(typeOf(graph, "~RunOutput") ?? typeOf(graph, "RunInput"));
   return {
     files,

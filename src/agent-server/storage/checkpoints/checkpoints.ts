@@ -6,7 +6,7 @@ import type { CheckpointRow } from "../schema.ts";
 
 type Namespace = Pick<CheckpointRow, "thread_id" | "checkpoint_ns">;
 
-/** A checkpoint by its id, or the newest of the namespace. `without` excludes everything that this run has written. */
+/** Finds a checkpoint by its id, or the newest of the namespace. `without` is the id of a run whose checkpoints and writes are excluded. */
 export async function findCheckpoint(
   tx: Tx,
   { without = NO_RUN, ...at }: Namespace & { checkpoint_id?: string; without?: string },
@@ -51,7 +51,7 @@ const findQuery = prepared<Namespace & { checkpoint_id: string; without: string 
 /** Maximum number of characters of values and writes in a page. A page contains at least one checkpoint. */
 const MAX_CHARS = 16_000_000;
 
-/** Newest first. `isWhole` is false if {@link MAX_CHARS} ended the page before its limit. */
+/** Returns checkpoints, newest first. `isWhole` is false if {@link MAX_CHARS} ended the page before its limit. */
 export async function listCheckpoints(
   tx: Tx,
   filter: CheckpointFilter,
@@ -167,7 +167,7 @@ const writesQuery = prepared<Namespace & { checkpoint_id: string; without: strin
       .orderBy("layer"),
 );
 
-/** The writes of a run on a root checkpoint. */
+/** Returns the writes of a run on a root checkpoint. */
 export const findWritesOfRun = (
   tx: Tx,
   { run_id, thread_id, checkpoint_id }: { run_id: string; thread_id: string; checkpoint_id: string },
@@ -182,7 +182,7 @@ export const findWritesOfRun = (
       .where("run_id", "=", run_id),
   );
 
-/** The id of the thread's newest root checkpoint. */
+/** Returns the id of the thread's newest root checkpoint. */
 export async function findHead(tx: Tx, thread_id: string): Promise<string | undefined> {
   const row = await tx.first(headQuery(tx, { thread_id }));
   return row?.checkpoint_id;

@@ -49,7 +49,7 @@ export async function keepNewestCheckpoints(tx: Tx, thread_id: string): Promise<
   return deleted;
 }
 
-/** The newest checkpoint, followed by its ancestors up to one that has all values itself. */
+/** Returns the newest checkpoint, followed by its ancestors up to one that has all values itself. */
 function neededBy([newest, ...others]: readonly Row[]): Row[] {
   const by_id = new Map(others.map((row) => [row.checkpoint_id, row]));
   const needed: Row[] = [];
@@ -66,7 +66,7 @@ export interface StoredSize {
   bytes: number;
 }
 
-/** What the checkpoints of a thread occupy, without indexes. */
+/** Returns the size of the stored checkpoints of a thread, without indexes. */
 export async function checkpointSizes(tx: Tx, thread_id: string) {
   const size = async (table: "checkpoints" | "checkpoint_writes", text: string): Promise<StoredSize> => {
     const sizes = tx.k.selectFrom(table).select(sizeOf(text)).where("thread_id", "=", thread_id);

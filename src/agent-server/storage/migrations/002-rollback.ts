@@ -1,8 +1,8 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Exact rollback of runs: the thread's record before the run, and layers of writes. The last expired event of a run, for the gap that
- * late readers get. The start of a run, which orders the thread's stream.
+ * Stores what a rollback restores: the thread's record before a run, and layers of writes. Also stores the last expired event of a run, for
+ * the `gap` event that late readers receive, and the start time of a run, which orders the thread's stream.
  */
 export const rollback: Migration = {
   name: "002-rollback",

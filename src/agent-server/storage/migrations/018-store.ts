@@ -2,7 +2,7 @@ import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
  * `namespace` has a dot after each label, so that a prefix is one range of the key. Both databases sort it by bytes. The
- * vectors of an item belong to its current value: each write replaces them with vectors with new values of `vector_no`.
+ * vectors of an item belong to its current value: each write replaces them with vectors that have new values of `vector_no`.
  */
 export const store: Migration = {
   name: "018-store",

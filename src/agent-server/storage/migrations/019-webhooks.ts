@@ -1,6 +1,6 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Webhooks that ended runs send. `next_at` is null for deliveries that have ended. */
+/** Webhook deliveries of ended runs. `next_at` is null for deliveries that have ended. */
 export const webhooks: Migration = {
   name: "019-webhooks",
   statements: ({ types }) => [

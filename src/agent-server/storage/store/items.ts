@@ -28,7 +28,7 @@ const upsert = prepared<NewItem, unknown>((k, p) =>
         ttl_ms: e.ref("excluded.ttl_ms"),
         updated_at: e.ref("excluded.updated_at"),
         expires_at: e.ref("excluded.expires_at"),
-        // A write to an expired item creates another item.
+        // A write to an expired item creates a new item.
         created_at: sql<number>`case when ${isAlive} then store_items.created_at else excluded.created_at end`,
       })),
     ),
@@ -108,13 +108,13 @@ export interface ItemFilter {
   conditions: readonly FieldCondition[];
 }
 
-/** The namespaces that start with the labels of a prefix. The upper bound ends with "/", the next character after ".". */
+/** Selects the namespaces that start with the labels of a prefix. The upper bound ends with "/", the next character after ".". */
 const below = (prefix: string, namespace = sql`store_items.namespace`) => {
   if (prefix === "") return sql<boolean>`1 = 1`;
   return sql<boolean>`(${namespace} >= ${prefix} and ${namespace} < ${`${prefix.slice(0, -1)}/`})`;
 };
 
-/** Whether an item exists below the prefix and meets all conditions. */
+/** Builds the condition that an item is below the prefix, has not expired, and meets all conditions of the filter. */
 export function isMatching(tx: Tx, { tenant_id, prefix, conditions }: ItemFilter, namespace?: typeof UNINDEXED) {
   const compared = conditions.map(({ field, operator, value }) =>
     operator === "!="
@@ -128,10 +128,10 @@ export function isMatching(tx: Tx, { tenant_id, prefix, conditions }: ItemFilter
 /** The namespace in a form for which the databases use no index. */
 export const UNINDEXED = sql`(store_items.namespace || '')`;
 
-/** Up to this many items of a prefix are read and sorted. More items are read in the order of their update until the page is full. */
+/** If a prefix has fewer items, all are read and sorted. Otherwise, items are read in the order of their update until the page is full. */
 const MAX_SORTED = 2_000;
 
-/** One page of items, the newest first. */
+/** Returns one page of items, most recently updated first. */
 export async function searchItems(
   tx: Tx,
   filter: ItemFilter,
@@ -165,7 +165,7 @@ export interface NamespaceFilter {
   offset: number;
 }
 
-/** The namespaces with items, in the order of their bytes. */
+/** Returns the namespaces with items, in the order of their bytes. */
 export async function listNamespaces(tx: Tx, filter: NamespaceFilter): Promise<string[]> {
   const { tenant_id, patterns, prefix, part, limit, offset } = filter;
   const { dialect, k } = tx;

@@ -14,7 +14,7 @@ export async function announceVectors(tx: Tx, tenant_id: string): Promise<void> 
 }
 
 /**
- * The last number of a workspace's vectors: no vector with a lower number is committed later. On Postgres this waits for the transactions
+ * Returns a workspace's last vector number: no vector with a lower number is committed later. On Postgres this waits for the transactions
  * that insert vectors, because their numbers are not in the order of their commits.
  */
 export async function lastVectorNo(database: Database, tenant_id: string): Promise<number> {
@@ -36,7 +36,7 @@ export const insertVectors = (tx: Tx, item: ItemKey, vectors: readonly Uint8Arra
     vectors.map((vector) => ({ ...item, vector })),
   );
 
-/** The vectors of a workspace with numbers after `after` and up to `last`, in their order. */
+/** Returns the vectors of a workspace with numbers after `after` and up to `last`, in the order of their numbers. */
 export const listVectors = (
   tx: Tx,
   tenant_id: string,
@@ -53,7 +53,7 @@ export const listVectors = (
       .limit(limit),
   );
 
-/** The items of the given vectors that match the filter. Skips vectors that no longer exist. */
+/** Returns the items of the given vectors that match the filter. Skips vectors that no longer exist. */
 export const findItemsOfVectors = (
   tx: Tx,
   filter: ItemFilter,

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, jsonOrUndefined } from "../../../platform/li
 import type { InputFile } from "../input-file.ts";
 import { type ReadOptions, type ReadRow, type Results, RowCompleter, requireDataset } from "../rows.ts";
 
-/** The file has a header; {@link columnOf} defines the columns. {@link RowCompleter} adds missing IDs and times. */
+/** Reads a CSV file with a header row. {@link columnOf} defines the columns. {@link RowCompleter} adds missing IDs and times. */
 export function readCsv(file: InputFile, options: ReadOptions): Results {
   const completer = new RowCompleter(file, "line", requireDataset(options));
   const rows = async function* (): AsyncGenerator<ReadRow> {
@@ -19,10 +19,10 @@ export function readCsv(file: InputFile, options: ReadOptions): Results {
   return completer.results(rows(), {});
 }
 
-/** The records, header first, with the number of the line on which each begins. */
+/** Yields the records, header first, with the number of the line on which each begins. */
 async function* recordsOf(file: InputFile): AsyncGenerator<{ cells: string[]; line: number }> {
   const parser = parse({ info: true, skip_empty_lines: true });
-  // The loop below throws the error, too.
+  // Errors are ignored here because the loop below throws them.
   pipeline(Readable.from(file.chunks()), parser).catch(() => undefined);
   try {
     for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
@@ -69,7 +69,7 @@ function readCells(file: InputFile, columns: Column[], cells: string[], line: nu
 
 interface Draft {
   row: JsonObject;
-  /** By feedback key. */
+  /** Scores by feedback key. */
   scores: Map<string, JsonObject>;
   /** The scores of the column `evaluation_scores`. */
   more_scores: unknown[];
@@ -83,7 +83,7 @@ interface Column {
   add(draft: Draft, cell: string): void;
 }
 
-/** An invalid cell; the message follows the name of the column. */
+/** Thrown for an invalid cell. The column name is put before the message. */
 class CellError extends Error {}
 
 const KNOWN_COLUMNS =
@@ -94,14 +94,14 @@ const KNOWN_COLUMNS =
 /** Fields whose value is the text of the cell. */
 const TEXT_FIELDS = ["row_id", "start_time", "end_time", "run_name", "error"];
 
-/** Columns of a single text: the field of the row, and the key in it. Expected and actual outputs have the same key. */
+/** Columns that set one key of an object: the field of the row, and the key. Expected and actual outputs use the same key. */
 const TEXT_COLUMNS: Record<string, [field: string, key: string]> = {
   input: ["inputs", "input"],
   expected: ["expected_outputs", "output"],
   output: ["actual_outputs", "output"],
 };
 
-/** Columns of objects: one per key, as in `inputs.question`, or one for the object as JSON. */
+/** Row fields that contain objects. Each has one column per key (`inputs.question`), or one column with the object as JSON. */
 const OBJECT_COLUMNS: Record<string, string> = {
   inputs: "inputs",
   expected_outputs: "expected_outputs",

@@ -25,7 +25,7 @@ export async function detectFormat(file: InputFile): Promise<Format> {
   const start = (await file.firstChunk()).trimStart();
   const [line = ""] = start.split("\n", 1);
   const object = asObject(line);
-  // A complete object in the first line is a row, unless it is an upload in one line.
+  // A complete object on the first line is a row, unless the file is an upload written on one line.
   if (object && !("results" in object)) return detectLine(object);
   if (/^[[{]/.test(start)) return detectDocument(file);
   if (line.includes(",")) return "csv";
@@ -41,7 +41,7 @@ function detectLine(object: object | undefined): Format {
 const isPromptfooResult = (object: object): boolean =>
   !("inputs" in object) && ["namedScores", "gradingResult", "promptIdx", "latencyMs"].some((name) => name in object);
 
-/** Reads to the start of the results: an upload has a list, promptfoo an object around the list. */
+/** Detects the format from the start of `results`: an upload has a list there, and promptfoo also an object that contains the list. */
 async function detectDocument(file: InputFile): Promise<Format> {
   let isNested = false;
   const values = valuesOf(file, (path, first) => {

@@ -17,7 +17,7 @@ export interface PathValue {
  */
 export type Visit = (path: string[], first: string) => "enter" | "take" | "skip" | "stop";
 
-/** Walks a JSON file of any size in one pass. Holds at most one yielded value in memory. */
+/** Yields values of a JSON file of any size in one pass. Holds at most one value in memory. */
 export async function* valuesOf(file: InputFile, visit: Visit): AsyncGenerator<PathValue> {
   const walk = new JsonWalk(file, visit);
   for await (const chunk of file.chunks()) {
@@ -30,7 +30,7 @@ export async function* valuesOf(file: InputFile, visit: Visit): AsyncGenerator<P
 interface Frame {
   path: string[];
   isList: boolean;
-  /** Number of finished elements. */
+  /** Number of elements or members that have been read. */
   index: number;
 }
 
@@ -45,9 +45,9 @@ class JsonWalk {
   readonly #frames: Frame[] = [];
   #expected: Expected = "a value";
   #path: string[] = [];
-  /** Set inside a key or a value that is taken or skipped. */
+  /** What is being read: a key, or a value that is taken or skipped. Undefined between them. */
   #reading: "key" | "take" | "skip" | undefined;
-  /** Offset of the chunk in the file, and of the value. */
+  /** Byte offsets in the file of the current chunk and of the current value. */
   #offset = 0;
   #value_offset = 0;
 
@@ -76,7 +76,7 @@ class JsonWalk {
     if (this.#expected !== "the end of the file") throw this.#file.error("", "invalid JSON: the file is incomplete.");
   }
 
-  /** Handles a character between values. Returns the next position: the same one when a value or a key begins there. */
+  /** Handles a character between values. Returns the next position, which is `at` if a key or a value to read begins there. */
   #step(char: string, at: number): number {
     const frame = this.#frames.at(-1);
     if (char === '"' && this.#expected.startsWith("a key")) return this.#read("key", at);

@@ -3,7 +3,7 @@ import type { InputFile } from "../input-file.ts";
 import { type ReadOptions, type ReadRow, type Results, RowCompleter, requireDataset } from "../rows.ts";
 import { type Visit, valuesOf } from "./json-walk.ts";
 
-/** Reads the body of an upload, which is sent unchanged, or a list of rows, whose missing IDs and times {@link RowCompleter} adds. */
+/** Reads an upload, whose rows are sent unchanged, or a list of rows, to which {@link RowCompleter} adds missing IDs and times. */
 export async function readJson(file: InputFile, options: ReadOptions): Promise<Results> {
   const first = (await file.firstChunk()).trimStart().charAt(0);
   if (first === "[") return readList(file, options);
@@ -42,11 +42,11 @@ function readUpload(file: InputFile): Results {
 
 export interface Line {
   text: string;
-  /** From 1. */
+  /** Line number, starting at 1. */
   number: number;
 }
 
-/** A line is a row of an upload, optionally with `latency` in seconds. {@link RowCompleter} adds missing IDs and times. */
+/** Reads one row per line, optionally with `latency` in seconds. {@link RowCompleter} adds missing IDs and times. */
 export function readJsonl(file: InputFile, options: ReadOptions): Results {
   const completer = new RowCompleter(file, "line", requireDataset(options));
   const rows = async function* (): AsyncGenerator<ReadRow> {
@@ -66,7 +66,7 @@ export function parseLine(file: InputFile, { text, number }: Line): unknown {
 
 const NEWLINE = 0x0a;
 
-/** The lines of a file that are not blank. Only a newline ends a line: JSON texts may contain U+2028, a line separator elsewhere. */
+/** Yields nonblank lines of a file. Only U+000A ends a line: JSON strings may contain U+2028, which some readers treat as a line end. */
 export async function* linesOf(file: InputFile): AsyncGenerator<Line> {
   let buffered: Buffer[] = [];
   let number = 0;

@@ -3,7 +3,7 @@ import type { InputFile } from "../input-file.ts";
 import { type ReadOptions, type ReadRow, type Results, RowCompleter } from "../rows.ts";
 import { type Line, linesOf, parseLine } from "./json.ts";
 
-/** Fields that are not metrics: older versions do not list the metrics in `metrics`. */
+/** Fields that are not metrics. All other fields are metrics in files of older versions, which have no list `metrics`. */
 const FIXED = new Set(
   "doc_id doc target arguments resps filtered_resps filter metrics doc_hash prompt_hash target_hash".split(" "),
 );
@@ -11,9 +11,9 @@ const FIXED = new Set(
 /**
  * Reads `samples_{task}_{time}.jsonl`, which lm-evaluation-harness writes with --log_samples.
  *
- * A document is an example. A task with several filters has each document once per filter: they become one run with the outputs of the
- * first filter and the scores of all, named `metric,filter` as in the harness. Metrics that are not numbers go into the metadata of the
- * run. The default name of the dataset is the name of the task.
+ * A document becomes an example. If a task has several filters, the file has one sample per document and filter. The samples of a document
+ * become one run with the outputs of the first filter and the scores of all filters, named `metric,filter` as in the harness. Metrics that
+ * are neither numbers nor booleans become run metadata. The default name of the dataset is the name of the task.
  */
 export async function readLmEval(file: InputFile, options: ReadOptions): Promise<Results> {
   const task = taskOf(file);
@@ -37,11 +37,11 @@ export async function readLmEval(file: InputFile, options: ReadOptions): Promise
   });
 }
 
-/** `samples_gsm8k_2026-03-01T10-20-30.123456.jsonl` has the task `gsm8k`. */
+/** Returns the task in the file name: `gsm8k` for `samples_gsm8k_2026-03-01T10-20-30.123456.jsonl`. */
 const taskOf = (file: InputFile): string =>
   /^samples_(.+)_\d{4}-\d\d-\d\dT[\d.-]+$/.exec(file.stem)?.[1] ?? file.stem.replace(/^samples_/, "");
 
-/** The first filter, and the scores of the other filters by document; undefined if there is only one filter. */
+/** Returns the first filter, and in `others` the scores of the other filters by document; undefined if there is only one filter. */
 async function readFilters(file: InputFile) {
   let first: string | undefined;
   let others: Map<string, JsonObject[]> | undefined;
@@ -57,7 +57,7 @@ async function readFilters(file: InputFile) {
   return { first: first ?? "none", others };
 }
 
-/** Python writes NaN and Infinity, which are not valid JSON. */
+/** Matches NaN and Infinity, which Python writes although they are not valid JSON, and strings, which are skipped. */
 const NOT_JSON = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
 
 function sampleOf(file: InputFile, line: Line): JsonObject {
@@ -106,12 +106,12 @@ function rowOf(sample: JsonObject, scores = scoresOf(sample)): JsonObject {
   };
 }
 
-/** The log-likelihood of a continuation, and whether greedy decoding produces it. Newer versions write strings. */
+/** The log-likelihood of a continuation, and whether greedy decoding produces it. Newer versions write both as strings. */
 type Likelihood = [likelihood: number | string, is_greedy: boolean | string];
 
 /**
- * The expected and actual outputs of a sample, both under `output`. For a multiple choice, the actual output is the index of the choice
- * with the highest log-likelihood. For generated text it is the filtered text; `response` has the unfiltered text if it differs.
+ * Returns the expected and actual outputs of a sample. For multiple choice, the actual `output` is the index of the choice with the highest
+ * log-likelihood. For generated text, it is the filtered text; `response` is the unfiltered text if that differs.
  */
 function outputsOf(sample: JsonObject): { expected: JsonObject; actual: JsonObject } {
   const filtered = Array.isArray(sample.filtered_resps) ? sample.filtered_resps : [];
@@ -120,7 +120,7 @@ function outputsOf(sample: JsonObject): { expected: JsonObject; actual: JsonObje
   const all = filtered.map(([likelihood]) => Number(likelihood));
   const [only] = filtered;
   if (filtered.length === 1 && only) return { expected, actual: { loglikelihood: all[0], is_greedy: isTrue(only[1]) } };
-  // With this metric the harness requests each choice twice, the second time without the question.
+  // For this metric, the second half of the requests repeats the choices without the question.
   const loglikelihoods = "acc_mutual_info" in sample ? all.slice(0, all.length / 2) : all;
   const best = loglikelihoods.indexOf(Math.max(...loglikelihoods));
   const choices = requestsOf(sample).map((request) => request[1]);
@@ -137,7 +137,7 @@ function generated(sample: JsonObject, filtered: unknown[]): JsonObject {
   return JSON.stringify(output) === JSON.stringify(response) ? { output } : { output, response };
 }
 
-/** A target is the index of the right choice, or its text. */
+/** Returns the index of the correct choice. The target is this index or the text of the choice. */
 function indexOf(target: unknown, choices: unknown[]): unknown {
   const index = choices.findIndex((choice) => String(choice).trim() === String(target).trim());
   return index === -1 ? target : index;

@@ -5,7 +5,7 @@ import { type ReadOptions, type ReadRow, type Results, RowCompleter } from "../r
 import { linesOf, parseLine } from "./json.ts";
 import { type Visit, valuesOf } from "./json-walk.ts";
 
-/** A provider and a prompt: a column in the table of promptfoo, an experiment in Threadmill. */
+/** A combination of a provider and a prompt, which is a column of promptfoo's table and an experiment in Threadmill. */
 interface Variant {
   /** The label of the provider, or else its ID. */
   provider: string;
@@ -82,8 +82,8 @@ async function readVariants(file: InputFile): Promise<{ variants: Variant[]; des
 }
 
 /**
- * A prompt is its rendered text, which differs between results, or `{raw, label}`, whose label is the template (`display` in old
- * versions). A provider is its ID, or `{id, label}`; the label may be empty.
+ * The prompt of a result is the rendered text, which differs between results, or `{raw, label}`, where the label is the template (`display`
+ * in old versions). The provider is an ID, or `{id, label}`, where the label can be empty.
  */
 function variantOf({ provider, prompt, promptId, promptIdx }: JsonObject): Variant {
   const { id, label } = isObject(provider) ? provider : { id: provider, label: undefined };
@@ -124,13 +124,13 @@ const truncate = (text: string, chars: number): string =>
 /** Quotes an argument for a POSIX shell. */
 const quote = (text: string): string => (/^[\w:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
-/** `failureReason` is 0 (none), 1 (assertion) or 2 (error), and missing in old versions. */
+/** The `failureReason` of an error. The others are 0 (none) and 1 (failed assertion). Old versions do not write the field. */
 const ERROR = 2;
 
-/** Assertions whose value is an expected answer. The values of other types are rules or code. */
+/** Types of assertions whose value is an expected answer. The values of other types are rules or code. */
 const WITH_ANSWER = /^(equals|similar|levenshtein|rouge-n|bleu|gleu|meteor|factuality|model-graded-factuality)(:|$)/;
 
-/** A result with an error has no scores: promptfoo counts errors separately from failures. */
+/** Converts a result to a row. A result with an error gets no scores, because promptfoo does not count errors as failures. */
 function promptfooRow(result: JsonObject, run_name: string): JsonObject {
   const response = isObject(result.response) ? result.response : {};
   const testCase = isObject(result.testCase) ? result.testCase : {};
@@ -161,7 +161,7 @@ function inputsOf({ vars, prompt }: JsonObject, testCase: JsonObject): JsonObjec
   return { prompt: isObject(prompt) ? prompt.raw : prompt };
 }
 
-/** `error` is also set when an assertion failed. */
+/** Returns the provider's error. promptfoo also sets `error` when an assertion failed, so `failureReason` is checked first. */
 function errorOf({ failureReason, error }: JsonObject, response: JsonObject): string | undefined {
   const hasFailed = failureReason === undefined ? response.output === undefined : failureReason === ERROR;
   const reason = (hasFailed ? error : undefined) ?? response.error;

@@ -17,7 +17,7 @@ export const LABELS = {
 const DATA = "/threadmill-data";
 /** The mount point of a tmpfs. */
 const TMPFS = "/tmp";
-/** An image whose label has the value `true` gets a writable root file system. */
+/** Label of images. If its value is `true`, containers of the image get a writable root file system. */
 const WRITABLE_ROOT = "threadmill.writable-root";
 
 /** Limits of deployments without a resource_spec. */
@@ -48,7 +48,7 @@ interface ContainerInput {
   cores: number;
 }
 
-/** Container name of an instance. Docker enforces unique names, so an instance never has two containers. */
+/** Returns the container name of an instance. Docker enforces unique names, so an instance never has two containers. */
 export const containerName = (instance_id: string): string => `threadmill-${instance_id}`;
 
 export const labelOf = (kind: "service" | "deployment", id: string): string => `${LABELS[kind]}=${id}`;
@@ -75,7 +75,7 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       NetworkMode: endpoint.network,
       ...(!isOnHost && { PortBindings: { [CONTAINER_PORT_KEY]: [{ HostIp: "127.0.0.1", HostPort: "" }] } }),
       Binds: [`${data_dir}:${DATA}`],
-      // The init process ends all processes of the container and returns the program's exit status, even after a kill.
+      // The init process ends all processes of the container and preserves the exit status of the program, even if it was killed.
       Init: true,
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges"],
@@ -95,28 +95,28 @@ const limitsOf = ({ spec: { resources }, cores }: ContainerInput): { cpus: numbe
   memory_mb: resources.memory_limit_mb ?? DEFAULT_MEMORY_MB,
 });
 
-/** The variables of the deployment and of the instance. No variable comes from the environment of the service. */
+/** Returns the variables of the deployment and of the instance. None are inherited from the environment of the service. */
 function environmentOf(input: ContainerInput): Record<string, string> {
   const { spec, endpoint, database_url, user } = input;
   const { cpus, memory_mb } = limitsOf(input);
   return {
-    // A different user cannot access the home folder of the image's user.
+    // If the container runs as a different user, that user cannot access the home folder of the image's user.
     ...(user !== undefined && { HOME: TMPFS }),
     ...spec.env,
     API_KEYS: spec.api_key,
     PORT: String("port" in endpoint ? endpoint.port : CONTAINER_PORT),
     THREADMILL_HOST: "port" in endpoint ? "127.0.0.1" : "0.0.0.0",
     THREADMILL_DATA: DATA,
-    // During a rollout, two revisions use the database.
+    // During a rollout, instances of two revisions use the SQLite database at the same time.
     ...(database_url === undefined && { THREADMILL_SHARE_DATA: "1" }),
-    // An empty value overrides the DATABASE_URL of the graphs.
+    // The variable is set even if empty, so that the instance does not use the DATABASE_URL of its graphs.
     THREADMILL_DATABASE_URL: database_url ?? "",
     THREADMILL_HOST_MEMORY: `${Math.max(64, memory_mb)}MiB`,
     THREADMILL_HOSTS: String(Math.max(1, Math.floor(cpus))),
   };
 }
 
-/** The address is empty if the container has exited. */
+/** Returns the reference of an instance. Its address is empty if the container has exited. */
 export function refOf({ Id, Config, NetworkSettings }: ContainerInspectInfo): InstanceRef {
   const published = NetworkSettings.Ports?.[CONTAINER_PORT_KEY]?.[0]?.HostPort;
   return refFrom({ Id, Labels: Config.Labels }, Config.Labels[LABELS.port] || published);

@@ -12,7 +12,7 @@ export class EngineUnavailableError extends Error {
   }
 }
 
-/** Client of the Docker Engine at a Unix socket. The library is loaded with the first call. */
+/** Client of the Docker Engine at a Unix socket. The client library is loaded on the first call. */
 export class Engine {
   readonly socket: string;
   #clients: Promise<{ short: Docker; long: Docker }> | undefined;
@@ -22,7 +22,7 @@ export class Engine {
   }
 
   /**
-   * For calls to which Docker responds immediately.
+   * Sends a request with a time limit, for calls to which Docker responds immediately.
    *
    * @throws EngineUnavailableError
    */
@@ -31,7 +31,7 @@ export class Engine {
   }
 
   /**
-   * For calls without a time limit: stops, pulls, followed logs.
+   * Sends a request without a time limit: to stop a container, pull an image or follow a log.
    *
    * @throws EngineUnavailableError
    */
@@ -49,7 +49,7 @@ export class Engine {
   }
 
   async #open(): Promise<{ short: Docker; long: Docker }> {
-    // Checked first, because loading the client takes a third of a second.
+    // The socket is checked first, because loading the client library takes a third of a second.
     await access(this.socket);
     this.#clients ??= import("dockerode").then(({ default: Client }) => ({
       short: new Client({ socketPath: this.socket, timeout: RESPONSE_TIMEOUT_MS }),
@@ -69,7 +69,7 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   "EPIPE",
 ]);
 
-/** Separates query and body for dockerode, which otherwise also sends body fields in the URL. URLs are logged. */
+/** Separates query and body for dockerode, which otherwise also sends body fields, such as secrets, in the URL, which is logged. */
 export const separateParts = <T = object>(query: object, body: object = {}): T => ({ _query: query, _body: body }) as T;
 
 /** HTTP status of a Docker error response; undefined for other errors. */

@@ -7,12 +7,12 @@ import { dataRoot } from "../deployment-data.ts";
 export interface Folders {
   /** File with the service ID. Created with the first container. */
   service_id: string;
-  /** Folder of the positions up to which the logs of containers are stored. */
+  /** Folder of files that record up to which position the log of each container is stored. */
   positions: string;
   pulled: string;
   /**
-   * The data folders of deployments. If the service is root, they are world-writable, as images choose their user, and only root can
-   * enter the folder of the driver. Otherwise the folders are shared with the process driver, as all run as one user.
+   * Parent of the deployments' data folders. If the service is root, these are world-writable, because images set their user, and only
+   * root can enter the driver's folder. Otherwise, the process driver uses the same folders, because all processes have the same user.
    */
   data: string;
   /** Location of the data folders in earlier versions. */
@@ -28,8 +28,8 @@ export const foldersIn = (control_dir: string): Folders => ({
 });
 
 /**
- * Identifies the containers of this data folder among those of other services on the same engine. The path of the data folder
- * is not unique, because services can run in containers. Undefined before the first start of a container.
+ * Returns the ID that marks the containers of this service on an engine that other services may also use. The path of the data folder
+ * is not unique, because services can run in containers. Returns undefined before the first start of a container.
  */
 export const findServiceId = (file: string): Promise<string | undefined> =>
   readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -37,7 +37,7 @@ export const findServiceId = (file: string): Promise<string | undefined> =>
     throw error;
   });
 
-/** Creates the ID atomically, because the ID must never change. */
+/** Returns the service ID. Creates it atomically if it does not exist, because it must never change. */
 export async function ensureServiceId(file: string): Promise<string> {
   const found = await findServiceId(file);
   if (found !== undefined) return found;

@@ -29,7 +29,7 @@ export class Images {
   }
 
   /**
-   * Resolves a name to the digest that its registry returns, or to an id if the image was tagged on this machine, and pulls a missing
+   * Resolves an image name to its digest in the registry, or to an image ID if the image has only a local name, and pulls a missing
    * image. The registry is queried even if the image exists locally, because another user may have pulled a private image.
    *
    * @throws DeployError when the image does not exist or is not allowed, or Docker is unavailable
@@ -96,7 +96,7 @@ export class Images {
     );
   }
 
-  /** Sends no registry credentials, so callers cannot access private images. */
+  /** Looks up the digest of an image in its registry without credentials, so that callers cannot use private images. */
   async #digestOf(name: ImageName, signal: AbortSignal): Promise<string> {
     const request = this.#engine.callLong((docker) => docker.getImage(fullName(name)).distribution());
     try {
@@ -115,7 +115,7 @@ export class Images {
       await this.#engine.callLong(async (docker) => {
         const query = separateParts({ fromImage: name.repository, tag: name.version });
         const progress = await docker.createImage({ ...query, ...(signal && { abortSignal: signal }) });
-        // After the first byte, errors are reported at the end of the stream.
+        // Errors that occur after the response has started are reported in the stream.
         await new Promise<void>((resolve, reject) =>
           docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve())),
         );
@@ -125,7 +125,7 @@ export class Images {
     }
   }
 
-  /** Removes the images that were pulled for a deployment, unless another deployment, container or name uses them. */
+  /** Removes the images that were pulled for a deployment, unless another deployment, a container or another name refers to them. */
   release(deployment_id: string): Promise<void> {
     return this.#pulled.release(deployment_id, async ({ id, names }) => {
       for (const name of names) {
@@ -163,7 +163,7 @@ export interface ImageName {
   version: string;
 }
 
-/** Host of local images without a registry, as in Podman. */
+/** Host in the names of local images without a registry, as in Podman. */
 const LOCAL_HOST = "localhost";
 
 const PART = "[a-z0-9]+(?:(?:\\.|__?|-+)[a-z0-9]+)*";
@@ -173,7 +173,7 @@ const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
 /**
- * Parses an image name as Docker does. API paths contain only parsed names with host and tag, because Docker could interpret a bare
+ * Parses an image name as Docker does; undefined if it is invalid. Only complete names are sent to the API: Docker could interpret a bare
  * name as the prefix of an image ID.
  */
 export function nameOf(image: string): ImageName | undefined {
@@ -205,5 +205,5 @@ const fullName = ({ repository, version }: ImageName): string =>
 const isListed = ({ repository }: ImageName, registries: readonly string[]): boolean =>
   registries.some((entry) => repository === entry || repository.startsWith(`${entry}/`));
 
-/** Image IDs are specific to one Docker Engine. */
+/** Whether a name is an image ID, which is valid only on one Docker Engine. */
 const isId = (image: string): boolean => DIGEST.test(image);

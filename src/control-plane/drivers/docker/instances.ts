@@ -26,8 +26,8 @@ interface ContainerSettings {
   images: Images;
   folders: Folders;
   /**
-   * Docker network. If undefined, the driver creates a network for this service. In the network `host`, a container uses the ports of
-   * the machine; in other networks, a port is published on loopback.
+   * Docker network. If undefined, the driver creates a network for this service. In the network `host`, a container listens on a port of
+   * the machine; in other networks, its port is published on the loopback address.
    */
   network: string | undefined;
   databases: DeploymentDatabases;
@@ -40,7 +40,7 @@ interface ContainerSettings {
  */
 const PERMANENT_STATUSES: ReadonlySet<number> = new Set([2, 126, 127]);
 
-/** Runs instances as containers. After a restart, the service finds a container by its unique name. */
+/** Runs instances as containers. After a restart of the service, containers are found by their unique names. */
 export class Instances {
   readonly #settings: ContainerSettings;
   readonly #followers = new Map<string, LogFollower>();
@@ -64,13 +64,13 @@ export class Instances {
   async #ensure(spec: InstanceSpec): Promise<InstanceRef> {
     const existing = await this.#inspect(containerName(spec.instance_id));
     if (!existing) return this.#create(spec);
-    // The process that created the container died before it started the container.
+    // The service process that created the container ended before it started the container.
     if (existing.State.Status === "created") return this.#start(existing.Id, spec);
     await this.#follow(existing.Id, spec);
     if (existing.State.Running) return refOf(existing);
     const isPermanent = PERMANENT_STATUSES.has(existing.State.ExitCode);
     const stderr = isPermanent ? await containerStderrTail(this.#settings.engine, existing.Id) : undefined;
-    // The next call starts the instance again, because the cause may be outside of the image.
+    // The container is removed, so that the next call starts the instance again: the cause may be outside the image.
     await this.#remove(existing.Id, spec.instance_id);
     if (stderr === undefined) return this.#create(spec);
     throw new DeployError(stderr === "" ? silentExit(existing.State.ExitCode) : stderr);
@@ -96,7 +96,7 @@ export class Instances {
       const created = await engine.call((docker) => docker.createContainer(options));
       return await this.#start(created.id, spec);
     } catch (error) {
-      // An earlier holder of the deployment's lease has created the container concurrently.
+      // The process that previously held the deployment's lease has created the container concurrently.
       if (statusOf(error) === 409) return this.#adopt(spec, error);
       throw toDeployError(error);
     }
@@ -153,7 +153,7 @@ export class Instances {
 
   async stop({ instance_id, handle }: InstanceRef, grace_ms: number): Promise<void> {
     const { engine, folders } = this.#settings;
-    // The stored handle may be older than the last start.
+    // The stored handle may refer to an earlier container, so the container is also looked up by its name.
     for (const name of [containerName(instance_id), handle]) {
       const container = await this.#inspect(name);
       if (!container) continue;
@@ -171,7 +171,7 @@ export class Instances {
   async list(deployment_id?: string): Promise<InstanceRef[]> {
     const { engine, folders } = this.#settings;
     const service_id = await findServiceId(folders.service_id);
-    // Without a service ID, no container was ever started, and Docker may be unavailable.
+    // Without a service ID, no container was ever started. Docker is not called, because it may not be installed.
     if (service_id === undefined) return [];
     const label = [labelOf("service", service_id)];
     if (deployment_id !== undefined) label.push(labelOf("deployment", deployment_id));
@@ -188,7 +188,7 @@ export class Instances {
   /** Removes a container. If the container has ended, reads the rest of the log first. */
   async #remove(id: string, instance_id: string): Promise<void> {
     await this.#unfollow(instance_id, { last: true });
-    // Status 409: another removal is in progress.
+    // Status 404: already removed. Status 409: another removal is in progress.
     await this.#settings.engine.callLong((docker) =>
       undefinedOnStatus(docker.getContainer(id).remove({ force: true, v: true }), 404, 409),
     );
@@ -246,9 +246,9 @@ async function moveLegacyFolder(legacy: string, folder: string): Promise<void> {
 }
 
 /**
- * Creates the data folder of a deployment. If the service is not root, containers run as its user, so that it can remove their files.
- * Otherwise they run as the user of their image, or as {@link UNPRIVILEGED_UID} instead of root, and the data folder is world-writable; other
- * users of the machine cannot enter the folder of the driver.
+ * Creates the data folder of a deployment. If the service is not root, containers run as the service's user, so that it can remove their
+ * files. Otherwise, they run as the image's user, or as {@link UNPRIVILEGED_UID} instead of root. The data folder is then world-writable,
+ * but other users of the machine cannot enter the driver's folder.
  *
  * @returns the user of the containers; undefined for the user of the image
  */
@@ -259,7 +259,7 @@ async function prepareFolder(folder: string, image_user: string | undefined): Pr
   await chmod(dirname(dirname(folder)), 0o700);
   await chmod(folder, 0o777);
   if (!isRoot(image_user)) return undefined;
-  // Earlier versions ran such images as root. Subfolders are skipped, as a container could place a link in them.
+  // Earlier versions ran such images as root. Contents of subfolders are skipped, because a container could put a link there.
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
     if ((await lstat(path)).uid === 0) await lchown(path, UNPRIVILEGED_UID, UNPRIVILEGED_UID);
@@ -267,7 +267,7 @@ async function prepareFolder(folder: string, image_user: string | undefined): Pr
   return `${UNPRIVILEGED_UID}:${UNPRIVILEGED_UID}`;
 }
 
-/** UID of the unprivileged default user on most systems. */
+/** UID of the unprivileged user `nobody` on most systems. */
 const UNPRIVILEGED_UID = 65534;
 
 /** @param user the `USER` of an image: `<name or number>[:<group>]` */
@@ -276,7 +276,7 @@ const isRoot = (user = ""): boolean => {
   return name === "root" || Number(name) === 0;
 };
 
-/** If another process takes the port before the container does, the container ends and is started again. */
+/** Returns a free port. If another process takes it before the container does, the container ends and is started again. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -14,12 +14,12 @@ const BATCH_MS = 200;
 const END_TIMEOUT_MS = 10_000;
 
 interface ContainerLog {
-  /** Streams the output since this time (in seconds). The stream ends with the container. */
+  /** Streams the output since a Unix time in seconds. The stream ends when the container ends. */
   follow(since: number): Promise<Readable>;
   isRunning(): Promise<boolean>;
 }
 
-/** Sends the output of a container line by line. The position is stored after the preceding lines, and survives restarts. */
+/** Sends the output of a container line by line. The position is written to a file only after the lines before it are stored. */
 export class LogFollower {
   readonly #log: ContainerLog;
   readonly #position: LogPositionFile;
@@ -38,7 +38,7 @@ export class LogFollower {
     this.#running = this.#run();
   }
 
-  /** Stops. With `last`, first reads the rest of an ended container's log. */
+  /** Stops following the log. With `last`, first reads the rest of the log if the container has ended. */
   async stop({ last }: { last: boolean }): Promise<void> {
     this.#ending.abort();
     if (last) {
@@ -107,7 +107,7 @@ export const logOf = (engine: Engine, id: string): ContainerLog => ({
     ),
 });
 
-/** Last lines of a container's output. Empty if there is no output or no container. */
+/** Returns the last lines of a container's output; an empty string if there is no output or no container. */
 export async function containerStderrTail(engine: Engine, id: string): Promise<string> {
   const tail = TAIL_LINES;
   const written = await engine.call((docker) =>
@@ -117,7 +117,7 @@ export async function containerStderrTail(engine: Engine, id: string): Promise<s
   return stderrTail(frames.map(({ bytes }) => bytes.toString("utf8")));
 }
 
-/** Each position is valid for one container only. */
+/** Stores the log position of one container. `read` ignores the position of an earlier container. */
 interface LogPositionFile {
   read(): Promise<LogPosition>;
   write(position: LogPosition): Promise<void>;

@@ -1,4 +1,4 @@
-/** Position in a stream: all frames before this time, and this number of frames with exactly this time. */
+/** Position in a stream: after all frames with an earlier timestamp than `at` and the first `frames` frames with this timestamp. */
 interface StreamPosition {
   at: string;
   frames: number;
@@ -16,7 +16,7 @@ const MAX_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * Assembles lines from the frames of a log. The log may start before the position: earlier frames are skipped. Stdout and stderr are
+ * Assembles lines from the frames of a log. Frames before the start position are skipped. The frames of stdout and of stderr are
  * each in order, but not relative to each other, so each stream has its own position.
  */
 export class LogLines {
@@ -30,7 +30,7 @@ export class LogLines {
     return frames.flatMap((frame) => this.#streams[frame.stream].add(frame) ?? []);
   }
 
-  /** Returns the incomplete last lines. */
+  /** Returns the incomplete last lines of both streams. */
   end(): TimedLine[] {
     return Object.values(this.#streams).flatMap((stream) => stream.end() ?? []);
   }
@@ -73,7 +73,7 @@ class StreamLines {
     return { at_ms: Date.parse(this.#read.at), text };
   }
 
-  /** Once a frame is beyond the start position, all later frames are, even if the clock is set back. */
+  /** Whether a frame is before the start position. All frames after the first one that is not are read, even if the clock is set back. */
   #isBeforeStart(): boolean {
     const { at, frames } = this.#read;
     this.#is_past ||= !this.#from || at > this.#from.at || (at === this.#from.at && frames > this.#from.frames);
@@ -81,10 +81,10 @@ class StreamLines {
   }
 }
 
-/** Docker can store simultaneous output of stdout and stderr out of order. */
+/** Reading starts this much earlier, because Docker can store simultaneous output of stdout and stderr out of order. */
 const MARGIN_S = 1;
 
-/** Time in seconds from which the log must be read to continue at a position; 0 for the whole log. */
+/** Returns the Unix time in seconds from which the log must be read to continue at a position; 0 for the whole log. */
 export function sinceOf({ stdout, stderr }: LogPosition): number {
   const times = [stdout, stderr].flatMap((position) => (position ? [Date.parse(position.at)] : []));
   return Math.max(0, Math.floor(Math.max(0, ...times) / 1000) - MARGIN_S);
@@ -93,7 +93,7 @@ export function sinceOf({ stdout, stderr }: LogPosition): number {
 /** A frame contains a line of output, or a part of a long line. */
 interface LogFrame {
   stream: StreamName;
-  /** Docker's timestamp with nanoseconds: `2026-11-20T10:00:00.000000001Z`. Monotonic within a stream. */
+  /** Docker's timestamp with nanoseconds: `2026-11-20T10:00:00.000000001Z`. Increases within a stream, unless the clock is set back. */
   at: string;
   bytes: Buffer;
 }

@@ -8,10 +8,10 @@ import { type Engine, separateParts, undefinedIfMissing } from "./engine.ts";
 
 export const ownNetworkName = (service_id: string): string => `threadmill-${service_id}`;
 
-/** Name of the network interface for firewall rules. Linux allows at most 15 characters. */
+/** Returns the name of the network's bridge interface, which firewall rules match. Linux allows at most 15 characters. */
 export const bridgeOf = (service_id: string): string => `tm-${service_id.replaceAll("-", "").slice(0, 12)}`;
 
-/** Creates the network of the service, in which containers cannot connect to each other. */
+/** Creates the network of the service if it does not exist. Its containers cannot connect to each other. */
 export async function ensureOwnNetwork(engine: Engine, service_id: string): Promise<void> {
   const Name = ownNetworkName(service_id);
   const find = (): Promise<NetworkInspectInfo | undefined> =>
@@ -43,19 +43,19 @@ export async function ensureOwnNetwork(engine: Engine, service_id: string): Prom
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 10_000;
-/** Another program may be changing the rules. */
+/** Waits up to 5 s for the lock of iptables, because another program may be changing the rules. */
 const WAIT = ["--wait", "5"];
 
 const LINK_LOCAL = "169.254.0.0/16";
 
 /**
- * Sets firewall rules for the containers of a bridge: they cannot connect to the machine, except to the service's Postgres, nor to
- * link-local addresses (metadata services of clouds), except to a resolver there.
+ * Sets firewall rules for the containers of a bridge. They cannot connect to this machine, except to the service's Postgres, or to
+ * link-local addresses (such as cloud metadata services), except to DNS resolvers at these addresses.
  *
  * The rules are in two chains named after the bridge, which each call replaces as a whole. `INPUT` and Docker's `DOCKER-USER` get a rule
- * that jumps to these chains, unless they have one.
+ * that jumps to the respective chain, unless the rule exists.
  *
- * @throws Error without root, without `iptables` and `ip`, or when the bridge is not on this machine
+ * @throws Error if the service is not root, `iptables` or `ip` is missing, or the bridge is not on this machine
  */
 export async function restrictContainerTraffic(bridge: string, database_url: string | undefined): Promise<void> {
   await run("ip", ["link", "show", "dev", bridge], { timeout: TIMEOUT_MS });
@@ -84,7 +84,7 @@ async function jump(from: string, bridge: string, to: string): Promise<void> {
   await iptables("--check").catch(() => iptables("--insert"));
 }
 
-/** Port of the database, if the database runs on this machine. */
+/** Returns the port of the database if it runs on this machine; otherwise undefined. */
 async function localDatabasePort(url: string | undefined): Promise<number | undefined> {
   if (url === undefined) return undefined;
   const { hostname, port } = new URL(url);

@@ -28,14 +28,14 @@ export class PulledImages {
     await writeFile(join(folder, deployment_id), "");
   }
 
-  /** Images that were not pulled have no record. */
+  /** Adds a deployment to the record of an image. Does nothing for images that were not pulled, which have no record. */
   async addUser(artifact: string, deployment_id: string): Promise<void> {
     await writeFile(join(this.#folderOf(artifact), deployment_id), "").catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });
   }
 
-  /** Calls `remove` for the images that no other deployment uses. */
+  /** Removes a deployment from the records. Calls `remove` for the images that no other deployment uses. */
   async release(deployment_id: string, remove: (image: PulledImage) => Promise<void>): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       const folder = join(this.#folder, name);

@@ -58,7 +58,7 @@ export async function build(spec: BuildSpec, io: BuildIo, settings: BuildSetting
   }
 }
 
-/** Puts the source into the workspace and returns its hash or commit. */
+/** Puts the source into the workspace. Returns the SHA-256 of the tarball or the SHA of the commit. */
 async function fetchSource({ spec, io, settings, workspace, user }: BuildJob): Promise<string> {
   const { source } = spec;
   if (source.kind === "git") {
@@ -108,7 +108,7 @@ async function buildInto(artifact: string, { spec, io, settings, workspace, user
   io.log(infoLine("Build complete."));
 }
 
-/** A concurrent build may have created the folder already, with the same content. */
+/** Renames a finished build. Keeps an existing folder, which a concurrent build of the same inputs has created. */
 async function moveIntoPlace(source: string, folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });
   await chmod(dirname(folder), 0o711);
@@ -124,8 +124,8 @@ const isBuilt = (spec: BuildSpec, content: string, { folders }: BuildSettings): 
   );
 
 /**
- * Name of a build: the hash of the build inputs. The inputs include the secrets, because commands can use them; the deployment,
- * because its deletion removes its builds; and the Node.js version, because of compiled modules.
+ * Returns the name of a build: the hash of its inputs. These include the secrets, because commands can use them; the deployment,
+ * because its deletion removes its builds; and the Node.js version and CPU architecture, because of native modules.
  */
 function artifactOf(spec: BuildSpec, content: string): string {
   const { deployment_id, config_path, install_command, build_command, env } = spec;

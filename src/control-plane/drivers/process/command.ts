@@ -46,7 +46,7 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
     stop();
   }, timeout_ms);
   signal.addEventListener("abort", stop);
-  // Background processes keep the output open. Processes that have left the group keep it open even after the kill.
+  // Processes that have left the group survive the kill and can keep the output open, so its streams are destroyed after a delay.
   child.once("exit", () => {
     stop();
     setTimeout(() => {

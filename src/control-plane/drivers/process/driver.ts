@@ -22,7 +22,7 @@ export interface ProcessDriverOptions {
   /** System variables such as PATH, without the variables of the service. */
   system_env: Readonly<Record<string, string>>;
   build_timeout_ms: number;
-  /** Instances end if no control plane runs for this time. */
+  /** An instance exits when no control plane has been running for this long. */
   orphan_ms: number;
   /** Grace period for stopping all instances when the driver closes. If undefined, instances keep running. */
   stop_grace_ms?: number | undefined;
@@ -30,7 +30,7 @@ export interface ProcessDriverOptions {
   git_hosts: readonly string[];
   unpack_limits?: BuildSettings["unpack_limits"];
   deploy_user: DeployUser;
-  /** Whether source is built. With `auto`, source is not built if there are several workspaces without isolation. */
+  /** Whether source is built. With `auto`, it is not built if several workspaces exist and their deployments are not isolated. */
   deploy_process: "on" | "off" | "auto";
   database: Database;
   /** URL of the service's Postgres, in which each deployment gets its own schema. If undefined, each deployment has its own SQLite database. */
@@ -40,7 +40,7 @@ export interface ProcessDriverOptions {
 
 /**
  * Runs deployments as local processes. A build is a folder, and an instance is a Threadmill process that serves a build.
- * If the service runs as root, system users isolate deployments; otherwise only folders and environments do.
+ * If the service runs as root, system users isolate deployments. Otherwise deployments only have separate folders and environments.
  */
 export async function createProcessDriver(options: ProcessDriverOptions): Promise<DeployDriver> {
   const { program, system_env, build_timeout_ms, orphan_ms, database, database_url, log } = options;

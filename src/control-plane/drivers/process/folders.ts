@@ -3,13 +3,13 @@ import { dataRoot } from "../deployment-data.ts";
 
 /** The files and folders of the process driver, below the folder of the control plane. */
 export interface Folders {
-  /** Finished builds: `<deployment_id>/<hash of content>`. */
+  /** Finished builds: `<deployment_id>/<hash of the build inputs>`. */
   builds: string;
   /** Unfinished builds. The name of each folder identifies the service process. */
   workspaces: string;
   /** npm caches, one folder per deployment. */
   npm_cache: string;
-  /** Output files of instances, and the positions up to which the output is stored. */
+  /** Output files of instances, and the positions up to which the output has been stored in the database. */
   logs: string;
   /** Heartbeat file. Running control planes touch this file, and instances watch it. */
   heartbeat: string;
@@ -36,7 +36,7 @@ export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact
 
 export const npmCache = ({ npm_cache }: Folders, deployment_id: string): string => join(npm_cache, deployment_id);
 
-/** Output file of an instance. The file with the suffix `.offset` contains the position up to which the output is stored. */
+/** Output file of an instance. The file with the suffix `.offset` contains the number of bytes already stored in the database. */
 export const logFile = ({ logs }: Folders, instance_id: string): string => join(logs, `${instance_id}.log`);
 
 export const knownHostsFile = ({ known_hosts }: Folders, deployment_id: string): string =>

@@ -1,14 +1,14 @@
 import { stat, utimes, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Interval at which control planes touch the file and instances check it. A short limit reduces the interval. */
+/** Interval at which control planes touch the file and instances check it. A small `orphan_ms` reduces the interval. */
 const INTERVAL_MS = 10_000;
 
 const intervalOf = (orphan_ms: number): number => Math.min(INTERVAL_MS, orphan_ms / 4);
 
 /**
- * Touches the file that instances watch. Instances keep running while at least one control plane of the data folder touches the file.
- * {@link makeHeartbeat} creates the file with the first instance.
+ * Touches the heartbeat file at intervals. Instances keep running while at least one control plane of the data folder does so.
+ * {@link makeHeartbeat} creates the file when the first instance starts.
  */
 export function startHeartbeat(file: string, orphan_ms: number): { stop(): void } {
   const touch = () => void utimes(file, new Date(), new Date()).catch(() => undefined);
@@ -22,13 +22,13 @@ export const makeHeartbeat = (file: string): Promise<void> => writeFile(file, ""
 export interface OrphanLimits {
   heartbeat_file: string;
   data_dir: string;
-  /** An instance ends if no control plane runs for this time. */
+  /** An instance exits when no control plane has been running for this long. */
   orphan_ms: number;
 }
 
 /**
- * Runs in an instance. Resolves with the reason when the instance has to end because no control plane is running. Measures time with
- * the monotonic clock, so that clock changes and suspension of the machine have no effect.
+ * Runs in an instance. Resolves with the reason when the instance must exit: the data folder or heartbeat file was deleted, or no
+ * control plane is running. The clock is monotonic, so that clock changes and suspension of the machine have no effect.
  */
 export async function waitUntilOrphaned({ heartbeat_file, data_dir, orphan_ms }: OrphanLimits): Promise<string> {
   let [last, seen_at] = [0, performance.now()];
@@ -45,7 +45,7 @@ export async function waitUntilOrphaned({ heartbeat_file, data_dir, orphan_ms }:
   }
 }
 
-/** Returns false for a path that is temporarily unreadable. */
+/** Whether a path no longer exists; false for a path that is only temporarily unreadable. */
 const isDeleted = (path: string): Promise<boolean> =>
   stat(path).then(
     () => false,

@@ -35,7 +35,7 @@ interface ProcessSettings {
 }
 
 const EXIT_POLL_MS = 25;
-/** Time limit for a killed process to end. */
+/** Time limit for the end of a process after SIGKILL. */
 const KILL_TIMEOUT_MS = 5_000;
 
 /** Exit status of Threadmill after a configuration error. A retry cannot fix the error. */
@@ -47,7 +47,7 @@ export class Instances {
   readonly #tails = new Map<string, LogTail>();
   readonly #starting = new Map<string, Promise<InstanceRef>>();
   /**
-   * Promises by handle. Each promise resolves when the exit of a process is recorded. Contains only processes that this service started.
+   * Promises by handle. Each promise resolves when the exit of the process is recorded. Contains only processes that this object started.
    */
   readonly #exits = new Map<string, Promise<void>>();
 
@@ -162,7 +162,7 @@ export class Instances {
     const record = await readRecord(folders, instance_id);
     const recorded = record && (await runningProcess(record));
     const named = processOf(handle);
-    // The stored handle may be older than the last start.
+    // The caller's handle may be from an earlier start than the record.
     for (const identity of [recorded, named]) if (identity) await endProcess(identity, grace_ms);
     await this.#tails.get(instance_id)?.stop({ last: true });
     this.#tails.delete(instance_id);

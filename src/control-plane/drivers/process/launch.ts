@@ -27,14 +27,14 @@ export interface Listener {
   port: number;
 }
 
-/** The instance inherits this socket, so no other process can take the port, and early connections wait instead of failing. */
+/** Opens the socket that the instance inherits. No other process can take the port, and early connections wait instead of failing. */
 export async function listenOnFreePort(): Promise<Listener> {
   const server = createServer((connection) => connection.destroy()).listen(0, "127.0.0.1");
   await once(server, "listening");
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Starts the agent server of a build. Its process group survives this process. */
+/** Starts the agent server of a build in its own process group, which continues to run after this process exits. */
 export async function launch(options: LaunchOptions, { server, port }: Listener): Promise<ChildProcess> {
   const { spec, log_file, config_file, heartbeat_file, user } = options;
   await createHome(options);
@@ -59,7 +59,7 @@ export async function launch(options: LaunchOptions, { server, port }: Listener)
   }
 }
 
-/** Creates the home folder in the data folder. The instance controls the data folder, so an existing path can be of any type. */
+/** Creates the home folder. An existing path stays unchanged: the instance can write to the data folder and could have created a link. */
 async function createHome({ data_dir, user }: LaunchOptions): Promise<void> {
   const home = join(data_dir, "home");
   await mkdir(data_dir, { recursive: true, mode: 0o700 });
@@ -90,7 +90,7 @@ function argumentsOf({ spec, program, config_file, data_dir, database_url }: Lau
   ];
 }
 
-/** The variables of the system, of the deployment and of the instance. No variable comes from the environment of the service. */
+/** Returns system variables such as PATH, the deployment's variables and the instance's settings, but no settings of the service. */
 function environmentOf(options: LaunchOptions, port: number): Record<string, string> {
   const { spec, system_env, data_dir, database_url, heartbeat_file, orphan_ms } = options;
   const { memory_limit_mb } = spec.resources;

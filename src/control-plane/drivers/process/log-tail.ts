@@ -89,7 +89,7 @@ async function readOffset(file: string): Promise<number> {
 
 const TAIL_BYTES = 16_384;
 
-/** Last lines of a process's output. Empty if there is no output. */
+/** Returns the last lines of a process's output; empty if there is no output. */
 export async function readStderrTail(file: string): Promise<string> {
   const handle = await open(file, "r").catch(() => undefined);
   if (!handle) return "";

@@ -23,7 +23,7 @@ async function startOnLinux(pid: number): Promise<string | undefined> {
     readFile(`/proc/${pid}/stat`, "latin1").catch(() => ""),
     readFile("/proc/sys/kernel/random/boot_id", "latin1").catch(() => ""),
   ]);
-  // The program name in parentheses may contain anything. The state follows it; the start is the 22nd field.
+  // The program name, in parentheses, may contain spaces and parentheses. The state follows it; the start time is the 22nd field.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, ticks] = [fields[0], fields[19]];
   return ticks === undefined || state === "Z" || state === "X" ? undefined : `${ticks}@${boot.trim()}`;

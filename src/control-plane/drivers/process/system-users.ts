@@ -21,8 +21,8 @@ export type DeployUser = { name: string } | { from: number; to: number };
 const TRAVERSE_ONLY_MODE = 0o711;
 
 /**
- * The system users of builds and instances. If the service runs as root, builds and instances run as other users, which can read
- * neither files nor environment of the service. With a range of uids, deployments are also isolated from each other.
+ * The system users of builds and instances. If the service runs as root, builds and instances run as other users, who can read
+ * neither the files nor the environment of the service. With a range of uids, deployments are also isolated from each other.
  */
 export class SystemUsers {
   /** Reason why builds and instances run as the user of the service; undefined if they run as other users. */
@@ -56,7 +56,7 @@ export class SystemUsers {
     return "name" in this.#config ? `all deployments run as the user ${this.#config.name}` : undefined;
   }
 
-  /** System user of a deployment, which owns the data folder. Undefined if the deployment runs as the user of the service. */
+  /** Returns the system user that owns the deployment's data folder; undefined if the deployment runs as the user of the service. */
   of(deployment_id: string): Promise<SystemUser | undefined> {
     if (this.unavailable_reason !== undefined) return Promise.resolve(undefined);
     const known = this.#known.get(deployment_id) ?? this.#find(deployment_id);
@@ -69,13 +69,13 @@ export class SystemUsers {
   async killProcessesOf(deployment_id: string): Promise<void> {
     this.#known.delete(deployment_id);
     const owner = await ownerOf(dataFolder(this.#folders, deployment_id));
-    // Only users that were allocated to a deployment have no other processes.
+    // The user that THREADMILL_DEPLOY_USER names may have other processes, so only the processes of allocated uids are killed.
     if (this.unavailable_reason !== undefined || owner === undefined || !(await this.#isAllocated(owner))) return;
     // The command can fail if the user has no processes.
     await run("/bin/sh", ["-c", "kill -9 -1"], { ...owner, cwd: "/", env: {} }).catch(() => undefined);
   }
 
-  /** Finds the owner of the data folder, so that a restarted service uses the same user. Earlier versions created folders as root. */
+  /** Returns the owner of the data folder. Assigns a user to a new folder, and to one that an earlier version created as root. */
   async #find(deployment_id: string): Promise<SystemUser> {
     const folder = dataFolder(this.#folders, deployment_id);
     const owner = await ownerOf(folder);
@@ -128,8 +128,8 @@ export const createFolder = (folder: string, mode?: number): Promise<boolean> =>
 const REGISTRY = "/run/threadmill/uids";
 
 /**
- * Registers a uid for this service. A uid whose service was removed with its data folder is free. Without a writable registry, as in
- * a container with a read-only file system, no other service is assumed.
+ * Registers a uid for this service. A uid whose service was removed with its data folder is free. If the registry is not writable, as in
+ * a container with a read-only file system, registration always succeeds.
  *
  * @returns false when the uid belongs to another service
  */

@@ -10,7 +10,7 @@ const QueueOverview = AnnotationQueue.extend({
 }).openapi("AnnotationQueueOverview");
 export type QueueOverview = z.output<typeof QueueOverview>;
 
-/** The route of the pages for annotation queues. The public API counts the items of one queue per request. */
+/** The route of the web app's queue pages. It counts the items of all queues; the public API counts those of one queue per request. */
 export const queuePageRoutes = {
   listQueueOverviews: createRoute({
     method: "get",

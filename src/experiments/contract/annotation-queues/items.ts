@@ -12,7 +12,7 @@ import { deletedResponse, errors } from "../responses.ts";
 import { ExperimentRun } from "../runs.ts";
 import { queueParams } from "./queues.ts";
 
-/** A run in a queue. `effective_added_at` is the time by which the items of the caller are sorted. */
+/** A run in a queue. The caller's view of the queue is sorted by `effective_added_at`. */
 const QueueItem = z
   .object({
     id: z.string(),
@@ -58,7 +58,7 @@ const addedItem = addedRun.extend({
 const section = z.enum(["needs_my_review", "needs_others_review", "archived"]);
 export type QueueSection = z.output<typeof section>;
 
-/** Version 1 calls archived items completed. */
+/** Version 1 of the API uses the status `completed` for archived items. */
 const status = z
   .enum(["needs_my_review", "needs_others_review", "completed"])
   .transform((text): QueueSection => (text === "completed" ? "archived" : text))
@@ -91,7 +91,7 @@ const CountQuery = z.object({
 });
 export type QueueCountQuery = z.output<typeof CountQuery>;
 
-/** Null shows the item to the caller again. */
+/** The caller's review of an item. A null `status` withdraws the review, so that the caller sees the item again. */
 const ItemStatus = z
   .object({
     status: nullable(z.enum(["viewed", "completed"])).optional(),

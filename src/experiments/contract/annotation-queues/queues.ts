@@ -12,7 +12,7 @@ import { deletedResponse, errors } from "../responses.ts";
 
 const descriptions = nullable(z.record(z.string(), z.string())).optional();
 
-/** A feedback key that reviewers score. Other fields are stored and returned. */
+/** A feedback key that reviewers score. Unknown fields are stored and returned unchanged. */
 const RubricItem = z
   .object({
     feedback_key: z.string().min(1).max(180),
@@ -28,7 +28,7 @@ const RubricItem = z
   .openapi("AnnotationQueueRubricItem");
 export type RubricItem = z.output<typeof RubricItem>;
 
-/** Runs that people review. An item is done when `num_reviewers_per_item` users have completed it. */
+/** A queue of runs for human review. An item is fully reviewed when `num_reviewers_per_item` users have completed it. */
 export const AnnotationQueue = z
   .object({
     id: z.string(),

@@ -37,7 +37,7 @@ const FIELDS = [
   "attachment_urls",
 ] as const;
 
-/** Inputs, and the expected outputs. */
+/** An example: its inputs and the expected outputs. */
 export const Example = z
   .object({
     id: z.string(),

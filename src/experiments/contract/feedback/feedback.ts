@@ -58,7 +58,7 @@ export const FeedbackInput = z
   .openapi("FeedbackCreateCore");
 export type FeedbackInput = z.output<typeof FeedbackInput>;
 
-/** The official JavaScript client sends `feedbackConfig`. */
+/** Renames `feedbackConfig`, which the official JavaScript client sends, to `feedback_config`. */
 const withSnakeCaseConfig = (body: unknown): unknown => {
   const given = body as { feedbackConfig?: unknown; feedback_config?: unknown } | null;
   if (typeof given !== "object" || given?.feedbackConfig === undefined) return body;

@@ -49,7 +49,7 @@ export type Trace = z.output<typeof Trace>;
 
 const TracesQuery = z
   .object({
-    session_id: optional(uuidOrHex).describe("Default: all projects."),
+    session_id: optional(uuidOrHex).describe("ID of a project. Default: all projects."),
     id: optional(uuids),
     is_root: optional(z.boolean()),
     filter: optional(z.string()).describe("A filter expression, as in `POST /runs/query`."),
@@ -83,7 +83,7 @@ const TracesPage = z
   .openapi("TracesPage");
 export type TracesPage = z.output<typeof TracesPage>;
 
-/** The routes of the pages for traces. */
+/** The routes of the trace pages in the web app. */
 export const tracePageRoutes = {
   readTrace: createRoute({
     method: "get",

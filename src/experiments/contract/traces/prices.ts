@@ -51,7 +51,7 @@ export type ModelPrice = z.output<typeof ModelPrice>;
 
 const params = z.object({ price_id: uuidOrHex });
 
-/** The prices of a workspace. They override the built-in prices. If several apply, the latest `start_time` wins. */
+/** The prices of a workspace. They override the built-in prices. If several apply, the one with the latest `start_time` is used. */
 export const priceRoutes = {
   listPrices: createRoute({
     method: "get",

@@ -10,7 +10,7 @@ const MAX_TAGS = 100;
 
 const cut = (chars: number) => z.string().transform((text) => text.slice(0, chars).toWellFormed());
 
-/** The fields that both a new run and a change of a run may have. Null means that the field is missing; unknown fields are ignored. */
+/** The fields that a new run and a run update have in common. Null counts as a missing field; unknown fields are ignored. */
 const changes = {
   name: optional(cut(MAX_NAME_CHARS)),
   run_type: optional(cut(MAX_TYPE_CHARS)),
@@ -37,7 +37,7 @@ const changes = {
   reference_example_id: optional(uuidOrHex),
 };
 
-/** A change of a run. The path names the run; an `id` in the body is ignored. */
+/** An update of a run. The path identifies the run; an `id` in the body is ignored. */
 export const RunUpdate = z.object(changes).openapi("RunUpdate");
 
 /** A new run. Without `dotted_order`, the run is a child of `parent_run_id`, or the root of a new trace. */
@@ -108,7 +108,7 @@ export const traceRoutes = {
     responses: { ...accepted, ...errors(400, 413) },
   }),
 
-  /** OTLP over HTTP, in protobuf or JSON. The response has the type of the request. */
+  /** OTLP over HTTP, in protobuf or JSON. The response has the content type of the request. */
   ingestSpans: createRoute({
     method: "post",
     path: "/otel/v1/traces",

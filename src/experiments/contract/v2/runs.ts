@@ -47,7 +47,7 @@ export const RunV2 = z
   .openapi("RunV2");
 export type RunV2 = z.output<typeof RunV2>;
 
-/** The field names in capitals. */
+/** The field names in upper case. */
 const select = z.enum(Object.keys(RunV2.shape).map((name) => name.toUpperCase()) as [string, ...string[]]);
 
 /** Selected fields on public routes. Unknown names are ignored, including `PARENT_RUN_ID`, which LangSmith defines. */

@@ -29,7 +29,7 @@ export type ThreadQueryV2 = z.output<typeof ThreadQueryV2>;
 const { thread_id, trace_id, start_time, end_time, name, inputs, outputs, error, error_preview } = RunV2.shape;
 const { inputs_preview, outputs_preview, first_token_time } = RunV2.shape;
 
-/** The root of a trace. */
+/** The root run of a trace. */
 export const ThreadTrace = z
   .object({
     ...{ thread_id, trace_id, name, start_time, end_time, first_token_time, inputs, outputs, inputs_preview },

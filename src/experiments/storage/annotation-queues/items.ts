@@ -4,7 +4,7 @@ import { byIds, insertMany } from "../../../platform/database/insert-many.ts";
 import type { QueueSection } from "../../contract/annotation-queues/items.ts";
 import type { AnnotationQueueRow, QueueItemRow, QueueReviewRow } from "./queues.ts";
 
-/** An item with its run, as a user sees it. */
+/** An item with data of its run, and its order and section for one user. */
 export interface FullQueueItem extends QueueItemRow {
   experiment_id: string;
   start_us: number;
@@ -21,14 +21,14 @@ interface ItemFilter {
   /** Exclusive bounds of the time when the item was archived. */
   archived_from_us?: number | undefined;
   archived_to_us?: number | undefined;
-  /** Items that come before this one, or after it. */
+  /** Exclusive bounds of the position of the item. */
   before?: ItemPosition | undefined;
   after?: ItemPosition | undefined;
 }
 
 export type ItemPosition = Pick<FullQueueItem, "effective_us" | "item_no">;
 
-/** The items of queues whose runs exist, as the user sees them. */
+/** Selects the items of queues, except items whose run was deleted, with their order and section for the user. */
 function itemsOf(tx: Tx, tenant_id: string, queue_numbers: number[], user_id: string) {
   const completed = sql<number>`(select count(*) from annotation_queue_reviews r
     where r.item_no = i.item_no and r.status = 'completed')`;
@@ -107,7 +107,7 @@ export async function countItems(
   return Number((await tx.first(query.where(matching(filter))))?.n ?? 0);
 }
 
-/** The numbers of items by queue and section. */
+/** Counts the items by queue and section. */
 export async function countSections(
   tx: Tx,
   tenant_id: string,
@@ -126,7 +126,7 @@ export async function countSections(
   return counts;
 }
 
-/** The numbers of items whose runs exist, by queue. */
+/** Counts the items of each queue, except those whose run was deleted. */
 export async function queueSizes(tx: Tx, queue_numbers: number[]): Promise<Map<number, number>> {
   if (queue_numbers.length === 0) return new Map();
   const stored = (table: string) => sql`exists (select 1 from ${sql.table(table)} r
@@ -158,7 +158,7 @@ export async function completedBy(tx: Tx, items: number[]): Promise<Map<number, 
   return new Map([...byItem].map(([item_no, reviews]) => [item_no, reviews.map(({ user_id }) => user_id)]));
 }
 
-/** The ids among these that belong to existing runs. */
+/** Returns those of the given ids that belong to existing runs. */
 export async function existingRuns(tx: Tx, tenant_id: string, run_ids: string[]): Promise<Set<string>> {
   const read = (table: "trace_runs" | "experiment_runs") =>
     byIds(run_ids, (batch) =>

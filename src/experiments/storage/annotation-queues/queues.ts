@@ -32,7 +32,7 @@ export interface AnnotationQueueRow {
 }
 
 export interface QueueItemRow {
-  /** In the order in which the runs were added. */
+  /** Ascending in the order in which the items were added. */
   item_no: number;
   queue_no: number;
   tenant_id: string;
@@ -49,7 +49,7 @@ export interface QueueReviewRow {
   item_no: number;
   user_id: string;
   status: string | null;
-  /** Replaces `added_us` of the item in the order of this user. */
+  /** Replaces `added_us` of the item when the items are sorted for this user. */
   added_us: number | null;
   completed_us: number | null;
 }
@@ -104,7 +104,7 @@ export const queuesOfRun = (tx: Tx, tenant_id: string, run_id: string): Promise<
       .orderBy("queue_no"),
   );
 
-/** Updates a queue and the time of its last change. Undefined keeps a value. */
+/** Updates a queue and the time of its last change. Undefined fields are not changed. */
 export const updateQueue = (
   tx: Tx,
   queue_no: number,

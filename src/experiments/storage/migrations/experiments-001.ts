@@ -1,6 +1,6 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Datasets with their examples, experiments with their runs, feedback. */
+/** Creates the tables for datasets with examples, experiments with runs, and feedback. */
 export const experiments: Migration = {
   name: "experiments-001",
   statements: ({ types }) => [

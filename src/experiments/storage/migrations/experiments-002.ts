@@ -2,7 +2,7 @@ import type { Migration } from "../../../platform/database/migrate.ts";
 
 const TABLES = ["examples", "example_versions", "experiment_runs", "experiment_outputs", "feedback"];
 
-/** Renames `ord`. Both databases rename the columns of keys and indexes, too, without a rewrite of the rows. */
+/** Renames the column `ord`. Both databases also rename it in keys and indexes, and do not rewrite the rows. */
 export const exampleIndexes: Migration = {
   name: "experiments-002",
   statements: () => [

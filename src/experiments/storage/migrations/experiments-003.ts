@@ -1,7 +1,7 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Runs of traces. Clients choose the ids of runs, so `experiment_runs.run_id` becomes unique in its workspace instead of everywhere:
+ * Adds traced runs. Clients choose the ids of runs, so `experiment_runs.run_id` becomes unique in its workspace instead of everywhere:
  * SQLite needs a new table for that. `feedback.experiment_no` is 0 while the run of the feedback is unknown.
  */
 export const traces: Migration = {

@@ -1,6 +1,6 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Shares of runs, prices of workspaces, tokens for feedback without a key, and the retention of traces. */
+/** Adds shares of runs, model prices of workspaces, tokens for feedback without an API key, and the retention of traces. */
 export const traceReading: Migration = {
   name: "experiments-004",
   statements: ({ types }) => [

@@ -1,7 +1,7 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Tags of dataset versions, and attachments of examples. An attachment belongs to the versions of its example from `from_version` up
+ * Adds tags of dataset versions and attachments of examples. An attachment belongs to the example versions from `from_version` up
  * to, but not including, `until_version`, so that a new version of an example does not copy the bytes.
  */
 export const datasetVersions: Migration = {

@@ -1,6 +1,6 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Prompts with their commits, and annotation queues with their items and reviews. */
+/** Adds prompts with their commits, and annotation queues with their items and reviews. */
 export const promptsAndQueues: Migration = {
   name: "experiments-006",
   statements: ({ types }) => [

@@ -1,7 +1,7 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * The index of a trace also finds the children of a run. `experiment_runs.end_us` is null for a run that has not ended: SQLite cannot
+ * Extends the index of traces to find the children of a run. Copies `experiment_runs.end_us`, so that it can be null: SQLite cannot
  * remove `not null` from a column.
  */
 export const pendingRows: Migration = {

@@ -19,7 +19,7 @@ export async function insertPrice(tx: Tx, price: Omit<ModelPriceRow, "created_at
   return (await tx.run(query.onConflict((conflict) => conflict.doNothing()))) > 0;
 }
 
-/** Another price of the workspace with the same identity. */
+/** Finds another price of the workspace with the same identity. */
 export const findEqualPrice = (
   tx: Tx,
   { tenant_id, identity, price_id }: Omit<ModelPriceRow, "created_at">,

@@ -30,7 +30,7 @@ export const USAGE_COLUMNS = [
 ] as const;
 
 /**
- * Adds up runs in the database. Durations arrive as comma-separated strings: 100,000 runs take 90 ms, instead of 500 ms as row objects.
+ * Sums runs in the database. The query returns durations as comma-separated strings: 100,000 runs take 90 ms, and 500 ms as rows.
  *
  * @param outcomes a query with the times, the error and the tree usage of runs
  */

@@ -18,7 +18,7 @@ export async function insertShare(tx: Tx, share: Omit<RunShareRow, "created_at">
 export const deleteShareOfRun = (tx: Tx, tenant_id: string, run_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("run_shares").where("tenant_id", "=", tenant_id).where("run_id", "=", run_id));
 
-/** Deletes the shares of all runs of a session. Looks up each share among the runs, because there are few shares. */
+/** Deletes the shares of all runs of a session. Looks up the run of each share, because there are few shares. */
 export async function deleteSharesOfSession(tx: Tx, experiment_no: number): Promise<void> {
   for (const table of ["trace_runs", "experiment_runs"] as const)
     await tx.run(

@@ -7,7 +7,7 @@ import type { TraceRunRow, TreeUsage } from "./trace-schema.ts";
 import { matchingRuns, type TraceSearch } from "./trace-search.ts";
 
 export interface ThreadPage {
-  /** The last thread of the previous page: its newest start, and its id. */
+  /** The last thread of the previous page: the start of its newest root, and its id. */
   after?: RunCursor | undefined;
   offset?: number;
   limit: number;

@@ -11,7 +11,7 @@ interface TraceHead {
   root: Pick<TraceRunRow, "error" | "end_us"> | undefined;
 }
 
-/** Every change of runs or feedback increments the version of their session. */
+/** Returns the session and the version of a trace. Any change of runs or feedback in its sessions changes the version. */
 export async function sessionOfTrace(tx: Tx, tenant_id: string, trace_id: string): Promise<TraceHead | undefined> {
   const sessions = await tx.all(
     tx.k

@@ -13,7 +13,7 @@ export const expiringSessions = (tx: Tx): Promise<{ experiment_no: number; tenan
       .orderBy("experiment_no"),
   );
 
-/** The traces among these that are kept: one of their runs has a share, is in an annotation queue, or has feedback that extends the retention. */
+/** Returns the traces to keep: one of their runs is shared, is in an annotation queue, or has feedback that extends the retention. */
 export async function keptTraces(tx: Tx, tenant_id: string, trace_ids: string[]): Promise<Set<string>> {
   const rows = await byIds(trace_ids, (batch) =>
     tx.all(

@@ -39,10 +39,10 @@ export interface TraceRunRow extends OwnUsage, TreeUsage {
   run_no: number;
   tenant_id: string;
   run_id: string;
-  /** The session. */
+  /** The experiment to which the run belongs; the API calls it a session. */
   experiment_no: number;
   trace_id: string;
-  /** The parent may not exist (yet). */
+  /** The parent may be missing, for example because it has not arrived yet. */
   parent_run_id: string | null;
   /** `{start}Z{id}` of all runs from the root to this one, joined by dots: its text order is the order of the tree. */
   dotted_order: string;
@@ -67,11 +67,11 @@ export interface TraceRunRow extends OwnUsage, TreeUsage {
   outputs_preview: string | null;
   /** JSON object with the details of the run's tokens and costs; null without details. */
   usage_details: string | null;
-  /** Bits that merge-run.ts defines: the fields that a patch has set, and whether the run was posted and names a session. */
+  /** Bits defined in merge-run.ts: the fields that a patch has set; whether the run was posted, and specifies a session or a thread. */
   merge_state: number;
 }
 
-/** The large fields of a run, as JSON except for the error. `extra` is without the metadata. */
+/** The large fields of a run, as JSON except for the error. `extra` excludes the metadata. */
 export interface TracePayloadRow {
   run_no: number;
   inputs: string | null;

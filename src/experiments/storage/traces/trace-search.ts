@@ -31,9 +31,9 @@ export interface TraceSearch extends Omit<RunSearch, "only_uploaded"> {
   run_type?: string | undefined;
   is_root?: boolean | undefined;
   part?: TreePart | undefined;
-  /** Filters that the root of the trace meets. */
+  /** Filters that the root of the trace must meet. */
   root_filters: RunFilter[];
-  /** Filters that at least one run of the trace meets. */
+  /** Filters that must each be met by at least one run of the trace. */
   tree_filters: RunFilter[];
 }
 
@@ -59,7 +59,7 @@ export type TraceOutcome = Pick<TraceRunRow, "run_id" | "dotted_order" | "start_
 
 /** A query of the outcomes of all matching runs, in no particular order. */
 export function outcomesOf(tx: Tx, tenant_id: string, search: TraceSearch) {
-  // The bound makes SQLite read roots in the order in which they are stored.
+  // The bound on the start time makes SQLite read roots in the order in which they are stored.
   const from_us = search.from_us ?? (search.is_root === true ? 0 : undefined);
   return matchingRuns(tx, tenant_id, { ...search, from_us })
     .select(["r.run_id", "r.dotted_order", "r.start_us", "r.end_us", "r.error", "r.tree_prompt_tokens"])
@@ -85,7 +85,7 @@ export function feedbackOfMatching(tx: Tx, tenant_id: string, search: TraceSearc
   );
 }
 
-/** A query of the matching runs `r` without columns. */
+/** Returns a query for the matching runs, with the table alias `r`. The caller selects the columns. */
 export const matchingRuns = (tx: Tx, tenant_id: string, search: TraceSearch) =>
   filteredRuns(tx, search.filters).where(matching(tx, tenant_id, search));
 
@@ -214,7 +214,7 @@ function traceMatches(tx: Tx, tenant_id: string, filter: RunFilter, of_root: boo
   return sql`r.trace_id in ${query}`;
 }
 
-/** Runs `r` with their example `e` if a filter needs it: the joins of 100,000 runs take 100 ms. */
+/** Selects runs `r`, and joins their example `e` only if a filter needs it: the joins of 100,000 runs take 100 ms. */
 function filteredRuns(tx: Tx, filters: RunFilter[]) {
   const runs = tx.k.selectFrom("trace_runs as r");
   const withExamples = runs.leftJoin("examples as e", (join) =>

@@ -46,7 +46,7 @@ const NODE_COLUMNS = [
   "merge_state",
 ] as const;
 
-/** All runs of traces. */
+/** Returns all runs of the given traces. */
 export const traceNodes = (tx: Tx, tenant_id: string, trace_ids: string[]): Promise<TraceNode[]> =>
   nodesBy(tx, tenant_id, "trace_id", trace_ids);
 
@@ -137,7 +137,7 @@ export async function updatePayload(tx: Tx, { run_no, ...payload }: TracePayload
   await tx.run(tx.k.updateTable("trace_payloads").set(payload).where("run_no", "=", run_no));
 }
 
-/** An attachment that was sent again is replaced and keeps its token. */
+/** Stores an attachment. If it was sent before, it is replaced and keeps its token. */
 export async function putAttachment(tx: Tx, row: TraceAttachmentRow): Promise<void> {
   const { data, mime_type } = row;
   await tx.run(
@@ -270,7 +270,7 @@ export function rootsAfter(
   >;
 }
 
-/** A query of the roots of a session, from which its statistics are computed. The bound makes SQLite read them by start time. */
+/** A query of the roots from which a session's statistics are computed. The bound on `start_us` makes SQLite read them by start time. */
 export const rootOutcomes = (tx: Tx, experiment_no: number) =>
   tx.k
     .selectFrom("trace_runs")

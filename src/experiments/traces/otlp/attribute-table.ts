@@ -92,7 +92,7 @@ const OPERATIONS: Record<string, string> = {
   retrieval: "retriever",
 };
 
-/** The type of values that are not in the table is `chain`: agents, workflows, and names that are newer than the table. */
+/** Reads a run type. A value that is not in the table has the type `chain`: agents, workflows, and names that are newer than the table. */
 const typeIn =
   (types: Record<string, string>): Reader =>
   (value) => {

@@ -27,7 +27,7 @@ interface Span {
   status: { message: string; code: number };
 }
 
-/** A span as it was sent. Ids are unchecked hex; times are microseconds since the epoch, 0 when missing. */
+/** A span of a request. IDs are in lower case and not validated yet; times are in microseconds since the epoch, 0 if missing. */
 export interface OtlpSpan extends Span {
   resource: Attributes;
   scope: { name: string; version: string };
@@ -43,7 +43,7 @@ const event = message<OtlpEvent>({
 });
 
 /**
- * The protobuf messages of opentelemetry-proto 1.x (trace, common, resource, collector/trace), with the fields for runs. One table reads
+ * The protobuf messages of opentelemetry-proto 1.x (trace, common, resource, collector/trace), with the fields runs use. One table reads
  * protobuf and JSON, with the same limits. Generated code could read only protobuf: in its JSON, ids are base64, and in OTLP/JSON they are
  * hex.
  */

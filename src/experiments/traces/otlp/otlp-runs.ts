@@ -146,7 +146,7 @@ function perResource<T>(compute: (resource: Attributes) => T): (resource: Attrib
 
 const FIRST_RESOURCE_KEYS = ["service.name", "service.version", "deployment.environment.name"];
 
-/** Attributes beyond the limit are omitted. */
+/** Converts the attributes of a resource to metadata of its runs. Attributes beyond the limit are omitted. */
 function resourceMetadata(attributes: Attributes): JsonObject {
   const metadata: JsonObject = {};
   const resource: JsonObject = {};

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import { type Reader, ROWS } from "./attribute-table.ts";
 import type { Attributes } from "./wire-fields.ts";
 
-/** The run's fields that the attributes of its span contain. `metadata` also has the attributes that no row reads. */
+/** The fields of a run that are read from its span's attributes. `metadata` also contains attributes that no table row reads. */
 export interface RunAttributes {
   name?: string;
   run_type?: string;

@@ -29,7 +29,7 @@ const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
 
 /**
  * The last 8 bytes of a run id: the first 8 bytes of a UUIDv7 are mostly the time, and runs of the same millisecond could share them.
- * The id of a run that was a span is the id of that span.
+ * For a run that was received as a span, the result is the id of that span.
  */
 const spanIdOf = (run_id: string): string => run_id.replaceAll("-", "").slice(16);
 

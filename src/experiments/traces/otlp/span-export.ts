@@ -11,7 +11,7 @@ export interface SpanExportOptions {
   protocol: "http/protobuf" | "http/json";
   headers: Record<string, string>;
   service_name: string;
-  /** Whether the runs that clients sent are exported, besides those of agents. */
+  /** Whether runs that clients sent are exported in addition to the runs of agents. */
   includes_ingested: boolean;
   has_payloads: boolean;
 }
@@ -111,7 +111,7 @@ export class SpanExport {
   }
 }
 
-/** Imports the packages for the first span. An official exporter package makes the same calls, but supports only one serializer. */
+/** Imports the packages on first use. An official exporter package makes the same calls, but supports only one serializer. */
 async function createExporter({ url, headers, protocol }: SpanExportOptions): Promise<Exporter> {
   const { convertLegacyHttpOptions, createOtlpHttpExportDelegate } = await import(
     "@opentelemetry/otlp-exporter-base/node-http"
@@ -133,5 +133,5 @@ async function createExporter({ url, headers, protocol }: SpanExportOptions): Pr
   );
 }
 
-/** Seconds and nanoseconds. */
+/** Converts microseconds to seconds and nanoseconds. */
 const timeOf = (us: number): [number, number] => [Math.floor(us / 1e6), Math.round((us % 1e6) * 1000)];

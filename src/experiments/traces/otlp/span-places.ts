@@ -19,7 +19,7 @@ const MAX_DOTTED_ORDER_CHARS = 20_000;
 
 const ZEROS = /^0*$/;
 
-/** LangSmith's clients compute the same id. */
+/** Converts a span id to a run id. LangSmith's clients compute the same id. */
 export const runIdOf = (span_id: string): string => `00000000-0000-0000-${span_id.slice(0, 4)}-${span_id.slice(4)}`;
 
 /**

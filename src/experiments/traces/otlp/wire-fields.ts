@@ -1,7 +1,7 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { isObject } from "../../../platform/lib/json/json.ts";
 
-/** The body of a request is not valid OTLP. The message is one sentence for the client. */
+/** Thrown when the body of a request is not valid OTLP. The message is one sentence for the client. */
 export class OtlpError extends Error {
   readonly status: 400 | 415;
 
@@ -59,7 +59,7 @@ function refuse(name: string, wanted: string, json: unknown): never {
   throw new OtlpError(`${name} must be ${wanted}, not ${given}.`);
 }
 
-/** Postgres stores no NUL in text. */
+/** Postgres cannot store NUL in text. */
 const withoutNul = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text);
 
 function scalar<T>(
@@ -276,7 +276,7 @@ const anyValue: Kind<unknown> = {
 const keyValue = message<{ key: string; value: unknown }>({ key: [1, text], value: [2, anyValue] });
 
 /**
- * Repeated keys and values; the last value of a key counts. `__proto__` is omitted, because it would change the prototype of objects that
+ * Keys and values; the last value of a repeated key is used. `__proto__` is omitted, because it would change the prototype of objects that
  * it is copied to.
  */
 export const attributes: Kind<Attributes> = {

@@ -14,14 +14,14 @@ import {
 import type { Pricing } from "../merge-run.ts";
 import { loadPrices, MODEL_PATH, type PriceMap, type Prices } from "./prices.ts";
 
-/** The prices of a workspace are read with each request that stores runs. */
+/** A limit per workspace, because each request that stores runs reads all prices of its workspace. */
 const MAX_PRICES = 1_000;
 const MAX_WORKSPACES = 1_000;
 
 /** The built-in prices and those of each workspace. */
 export class PriceMaps {
   #prices: Promise<Prices> | undefined;
-  /** By workspace, with the stored entries that the map was made of. Another process may change them. */
+  /** Maps by workspace, with the stored entries from which each was built, because another process may change the entries. */
   readonly #maps = new Map<string, { entries: string; map: PriceMap }>();
 
   prices(): Promise<Prices> {

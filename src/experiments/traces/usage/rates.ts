@@ -17,7 +17,7 @@ export interface PriceEntry {
 }
 
 /**
- * The tiers of a price, in ascending order: 1e-18 dollars per token, for prompts with more than `above` tokens. Most prices have one tier.
+ * Ascending tiers of a price. For prompts of more than `above` tokens, a token costs `atto` * 1e-18 dollars. Most prices have one tier.
  */
 type Price = readonly { above: number; atto: bigint }[];
 
@@ -99,7 +99,7 @@ type EntryPrices = Pick<
   "prompt_cost" | "completion_cost" | "prompt_cost_details" | "completion_cost_details"
 >;
 
-/** Undefined when a price is not a decimal number from 0 to 1000. */
+/** Returns undefined when a price is not a decimal number from 0 to 1000. */
 export function ratesOfEntry(entry: EntryPrices): Rates | undefined {
   let isValid = true;
   const price = (value: number | string): Price => {
@@ -125,7 +125,7 @@ const attoFor = (price: Price, prompt_tokens: number): bigint =>
   price.findLast(({ above }) => prompt_tokens > above)?.atto ?? 0n;
 
 /**
- * The cost that the client sent. Otherwise, details with their own price are charged at that price, and all other tokens at the price of
+ * Returns the cost that the client sent. Without one, details with their own price are charged at it, and other tokens at the price of
  * the side.
  */
 export function costOfSide(usage: RunUsage, name: "prompt" | "completion", side: Side | undefined): SideCost {

@@ -10,7 +10,7 @@ import { deriveColumns, type Pricing } from "../merge-run.ts";
 import { sumUsage, writeNodes } from "../trace-writer.ts";
 import type { PriceMaps } from "./price-maps.ts";
 
-/** The client waits for each response. After this time, it continues with another request. */
+/** The time after which a call returns: the client waits for each response, and continues with another request. */
 const MAX_WORK_MS = 2_000;
 
 /** The target number of runs per transaction, which takes about 100 ms. A trace is never split. */

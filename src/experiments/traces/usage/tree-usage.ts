@@ -67,7 +67,7 @@ function finish(node: Node): Totals {
   node.isDone = true;
   const kind = own.run_type === "llm" || own.run_type === "embedding" ? own.run_type : "other";
   const own_tokens: Sum = [own.prompt_tokens, own.completion_tokens, own.total_tokens];
-  // If a wrapper reports 0, the tokens of the runs below it are kept.
+  // If a run that wraps other runs of its kind reports 0 tokens, the tokens of those runs are kept.
   const hasTokens = own_tokens.some((count) => (tokens[kind] ? count : count !== null));
   if (kind !== "other" && hasTokens) tokens[kind] = own_tokens;
   const own_costs: Sum = [pico(own.prompt_cost), pico(own.completion_cost), pico(own.total_cost)];

@@ -16,7 +16,7 @@ const hasTreeUsage = (run: TreeUsage): boolean => OWN.some((column) => run[`tree
  * read 250 times.
  *
  * @param stored the changed runs before the request; no entry for new runs, which have no stored children
- * @param findRun a changed run, or a run above one
+ * @param findRun returns a changed run, or a run above one
  * @returns false, without any change, if the sums depend on other runs of the trace
  */
 export function addUsageToAncestors(
@@ -35,7 +35,7 @@ export function addUsageToAncestors(
   const ancestors = new Map(counted.map((run) => [run, ancestorsOf(run, findRun)]));
   const isCounted = ({ run_id }: UsageNode) => sums.has(run_id);
   const above = (run: UsageNode) => (ancestors.get(run) ?? []).filter((ancestor) => !isCounted(ancestor));
-  // The sums do not connect two changed runs with an unchanged run between them.
+  // `treeUsage` does not connect changed runs that have an unchanged run between them.
   if (
     [...ancestors.values()].some(
       (path) =>

@@ -24,7 +24,7 @@ export type RunUsage = Record<(typeof AMOUNTS)[number], number | null> &
 
 const NO_USAGE = Object.fromEntries([...AMOUNTS, ...DETAILS].map((key) => [key, null])) as Readonly<RunUsage>;
 
-/** Runs of other types repeat the tokens of the models that they call. */
+/** Runs of other types repeat the tokens of the models that they call, so only their costs are read. */
 const TOKEN_TYPES: ReadonlySet<string> = new Set(["llm", "embedding"]);
 
 /** Maximum number of tokens or dollars of a run. Sums of tokens over 25,000 runs are then exact integers. */
@@ -186,7 +186,7 @@ const KEPT_TOKENS = 10;
 
 const isNewToken = (event: unknown): event is JsonObject => isObject(event) && event.name === "new_token";
 
-/** The time of the earliest token in microseconds. The Python client also sends events without a time. */
+/** Returns the time of the earliest token in microseconds. Ignores events without a time, which the Python client also sends. */
 export function firstTokenOf(events: unknown): number | null {
   let earliest: number | null = null;
   let text = "";

@@ -5,7 +5,7 @@ import { withTimeout } from "../../lib/signal.ts";
 import { type Hint, type Hints, LocalHints } from "../hints.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
 
-/** Each deployment has its own schema in a shared database, and its own channel. */
+/** Returns the notification channel. Deployments that share a database each have their own schema and their own channel. */
 function channelOf(url: string): string {
   const [, schema] = /search_path=(\w+)/.exec(new URL(url).searchParams.get("options") ?? "") ?? [];
   return schema === undefined ? "threadmill" : `threadmill_${schema}`;
@@ -23,7 +23,7 @@ const RECONNECT_MS = 500;
  */
 export const PRESENCE_LOCK_CLASS = 20_240;
 
-/** A shared lock, so that all connections of a process can hold it. */
+/** Returns the query that takes the advisory lock, in shared mode, so that all connections of a process can hold it. */
 export const presenceLock = (worker_id: number): string =>
   `select pg_advisory_lock_shared(${PRESENCE_LOCK_CLASS}, ${worker_id})`;
 
@@ -41,7 +41,7 @@ interface PostgresHintsOptions {
   log: Log;
 }
 
-/** Sends hints to other processes with NOTIFY. The same connection checks whether the server responds. */
+/** Exchanges hints with other processes by NOTIFY and LISTEN. The listening connection also serves to check whether the server responds. */
 export class PostgresHints implements Hints {
   readonly #local = new LocalHints();
   readonly #options: PostgresHintsOptions;
@@ -89,7 +89,7 @@ export class PostgresHints implements Hints {
       if (this.#closed) return;
       const { message, code } = error as Error & { code?: string };
       log.warn({ error: message }, "notification connection failed; polling until the connection is restored");
-      // A server without free connections does respond.
+      // A server that refuses connections because it has too many (class 53) is responding.
       if (code?.startsWith("53")) pool.resume();
       else if (!(await this.#poolResponds())) pool.suspend(message);
       this.#reconnect(client);
@@ -108,7 +108,7 @@ export class PostgresHints implements Hints {
       await sleep(HEALTH_CHECK_MS, undefined, { ref: false });
       if (this.#closed || this.#client !== client || (await responds(client))) continue;
       if (this.#closed || this.#client !== client) return;
-      this.#options.log.error("database does not respond; reopening all connections");
+      this.#options.log.error("database is not responding; reopening all connections");
       this.#options.pool.suspend(`no response within ${RESPONSE_TIMEOUT_MS} ms`);
       this.#reconnect(client);
     }

@@ -11,11 +11,11 @@ export interface PoolOptions {
   log: Log;
 }
 
-/** Maximum wait for a connection. A database that does not respond is noticed after {@link CONNECT_MS}. */
+/** Maximum wait for a connection. After {@link PostgresPool.suspend}, waiting callers fail within {@link CONNECT_MS}. */
 const ACQUIRE_MS = 30_000;
 /** Maximum wait in the queue of the pool and for a new connection, after which the caller is queued again. */
 const CONNECT_MS = 4_000;
-/** Delay after a refused connection while this process has none. */
+/** Delay after a refused connection if this process has no connection. */
 const RETRY_MS = 100;
 /** Interval at which a pool that has shrunk grows by one connection. */
 const GROW_MS = 10_000;
@@ -61,7 +61,7 @@ export class PostgresPool {
   /** Closes all connections. Until {@link resume}, no query is sent. */
   suspend(reason: string): void {
     const isFirst = this.#suspended === undefined;
-    this.#suspended = new DatabaseUnavailableError(`The database does not respond: ${reason}.`);
+    this.#suspended = new DatabaseUnavailableError(`The database is unavailable: ${reason}.`);
     const old = this.#pool;
     if (isFirst) this.#pool = this.#open();
     this.#closeAll();
@@ -142,7 +142,7 @@ export class PostgresPool {
     this.#pool.options.max = Math.min(Math.max(1, max), this.#options.size);
   }
 
-  /** During a query, `end` closes the socket immediately. */
+  /** Closes all connections. The `end` of pg closes the socket immediately if a query is active. */
   #closeAll(): void {
     for (const client of this.#clients) void (client as unknown as pg.Client).end().catch(() => undefined);
     this.#clients.clear();

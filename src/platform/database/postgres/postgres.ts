@@ -22,7 +22,7 @@ export interface PostgresOptions {
   log: Log;
   /** Maximum connections for queries. One more connection is for hints. */
   pool_size?: number;
-  /** Idle timeout of transactions: a process that hangs loses its runs after this time, and must release its locks. Default: 4 s. */
+  /** Idle timeout of transactions: a process that hangs loses its runs after this time, and Postgres releases its locks. Default: 4 s. */
   lease_ms?: number | undefined;
 }
 
@@ -84,7 +84,7 @@ const DEFAULT_POOL_SIZE = 10;
 /** Maximum connections of {@link openPostgres}: those of the pool, and one for notifications. */
 export const maxConnections = (pool_size = DEFAULT_POOL_SIZE): number => pool_size + 1;
 
-/** Opens connections when they are needed. */
+/** Opens a Postgres database. The connections of the pool are opened when they are needed. */
 export function openPostgres({
   url,
   log,
@@ -148,7 +148,7 @@ export function openPostgres({
 /** {@link freeLocksOf} finds connections by this name. */
 const applicationName = (worker_id: number): string => `threadmill ${worker_id}`;
 
-/** Ends transactions that have been idle for 500 ms. The statement timeout ends active ones. */
+/** Returns a query that ends transactions that have been idle for 500 ms. The statement timeout ends active transactions. */
 const freeLocksOf = (worker_ids: readonly number[]) => sql`
   select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and application_name = any(${worker_ids.map(applicationName)}::text[])
@@ -213,7 +213,7 @@ async function inTransaction<T>(
   }
 }
 
-/** The application name of the URL would override the option. */
+/** Removes the application name from the URL, because it would override the option. */
 function withoutApplicationName(url: string): string {
   const parsed = new URL(url);
   parsed.searchParams.delete("application_name");

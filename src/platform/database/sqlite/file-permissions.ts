@@ -4,7 +4,7 @@ import type { Log } from "../../lib/log.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** Deployments that run as other users traverse the data folder, but cannot list it. */
+/** Deployments that run as other users must be able to traverse the data folder, but not to list it. */
 const MAX_FOLDER_MODE = 0o711;
 
 const OWN_FILE = /^(threadmill\.db|experiments\.db|lock\.db|owner\.pid|encryption\.keys)(-|\.|$)/;
@@ -27,8 +27,8 @@ export function restrictDataFolder(folder: string, log: Log): void {
 }
 
 /**
- * Called before SQLite opens the file: SQLite creates the other files of a database, such as the write-ahead log, with the mode of this
- * file.
+ * Creates a missing file with access for the current user only, before SQLite opens it. SQLite creates the other files of a database, such
+ * as the write-ahead log, with the mode of this file.
  */
 export function createPrivateFile(file: string): void {
   closeSync(openSync(file, "a", FILE_MODE));

@@ -20,7 +20,7 @@ interface LockFiles {
 
 const filesOf = (folder: string): LockFiles => ({ lock: join(folder, "lock.db"), pid: join(folder, "owner.pid") });
 
-/** Returns a function that releases the lock. Throws a ConfigError if another process holds it. */
+/** Locks a data folder and returns a function that releases the lock. Throws a ConfigError if another process holds the lock. */
 export const lockFolder = (folder: string): (() => void) =>
   lockExclusively(
     filesOf(folder),

@@ -37,10 +37,10 @@ export interface Runner {
   run(sql: string, parameters: SQLInputValue[]): Promise<number>;
 }
 
-/** A query may have several matchers. */
+/** Maximum number of cached matchers. A query may use several. */
 const MAX_MATCHERS = 20;
 
-/** Parses each part once for all rows. */
+/** Returns the SQL function `json_contains`, which parses each part once for all rows. */
 function jsonContains(): (whole: SQLInputValue, part: SQLInputValue) => number {
   const matchers = new Map<SQLInputValue, Matcher>();
   return (whole, part) => {
@@ -54,7 +54,7 @@ function jsonContains(): (whole: SQLInputValue, part: SQLInputValue) => number {
   };
 }
 
-/** Compiles an expression once for all rows. */
+/** Returns the SQL function `matching_text`, which compiles an expression once for all rows. */
 function matchingText(): (text: SQLInputValue, pattern: SQLInputValue) => string | null {
   let last = { pattern: "", expression: /(?:)/ };
   return (text, pattern) => {
@@ -71,7 +71,7 @@ function fieldText(json: unknown, field: string): string | null {
   return value === null ? null : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Inserts of different row counts are different statements. */
+/** Maximum number of cached statements. Inserts with different row counts are different statements. */
 const MAX_STATEMENTS = 400;
 
 /** Prepares each statement of a connection once. Above the limit, the oldest statement is removed. */
@@ -90,7 +90,7 @@ export function statementsOf(connection: DatabaseSync): (sql: string) => Stateme
 
 type Matcher = (whole: unknown) => boolean;
 
-/** To find more elements than this in an array, the array is indexed instead of searched once per element. */
+/** If more elements than this are looked up in an array, the array is indexed instead of being searched for each element. */
 const MAX_LINEAR_SEARCH = 8;
 
 /**
@@ -137,7 +137,7 @@ function lookup(whole: readonly unknown[], times: number): (scalar: unknown) => 
   return (scalar) => set.has(scalar);
 }
 
-/** An index from each leaf to the elements of an array (arrays and objects) that have the leaf. */
+/** Returns an index from each leaf to the elements of an array (arrays and objects) that have the leaf. */
 function byLeaf(whole: readonly unknown[]): Map<string, unknown[]> {
   const found = new Map<string, unknown[]>();
   for (const element of whole) {
@@ -152,8 +152,8 @@ function byLeaf(whole: readonly unknown[]): Map<string, unknown[]> {
 }
 
 /**
- * The scalars of a value with their paths, and the paths of its arrays and objects. A value that contains the part has
- * all of these leaves.
+ * Returns the leaves of a value: its scalars with their paths, and the paths of its arrays and objects. A value has
+ * all leaves of each part that it contains.
  */
 function leavesOf(value: unknown): Set<string> {
   const leaves = new Set<string>();

@@ -8,7 +8,7 @@ const connection = connect({ ...(workerData as Omit<ConnectionOptions, "now">), 
 connection.exec("pragma query_only = on");
 const prepare = statementsOf(connection);
 
-/** `now` is the result of now_ms(). */
+/** `now` is the time that `now_ms()` returns in the query. */
 const operations = {
   all(now: number, sql: string, parameters: SQLInputValue[]): unknown[] {
     time = now;

@@ -22,9 +22,9 @@ export interface SqliteOptions {
   clock: Clock;
   /** Maximum wait while another process or thread writes. Default 5 s. */
   busy_timeout_ms?: number;
-  /** Copies the write-ahead log into the database: a thread (default), or the writer at its commits. */
+  /** What copies the write-ahead log into the database: a separate thread (default), or the writer when it commits. */
   checkpointer?: "thread" | "writer";
-  /** Page cache of each connection. Default 32. */
+  /** Size of each connection's page cache, in MB. Default: 32. */
   cache_mb?: number;
 }
 
@@ -74,7 +74,7 @@ export function openSqlite(options: SqliteOptions): Database {
   };
 }
 
-/** A number that is unique among the processes that open this file. SQLite reserves `user_version` for applications. */
+/** Returns a number that is unique among the processes that open this file. SQLite reserves `user_version` for applications. */
 function nextWorkerId(connection: DatabaseSync): number {
   connection.exec("begin immediate");
   const { user_version } = connection.prepare("pragma user_version").get() as { user_version: number };
@@ -148,7 +148,7 @@ function txOn(runner: Runner): Tx {
   };
 }
 
-/** A search over many rows in a separate thread does not delay other requests. */
+/** Runs searches in a separate thread, because a search over many rows would delay other requests. */
 function searchThread({ now, ...connection }: ConnectionOptions): Runner & { close(): Promise<void> } {
   const worker = new WorkerRpc<SearchOperations>({
     entry: new URL("./sqlite-search-thread", import.meta.url),

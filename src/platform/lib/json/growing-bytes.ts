@@ -1,4 +1,4 @@
-/** A buffer that doubles when it is full, so that n bytes in parts of any size cost at most 3n copied bytes. */
+/** A buffer that doubles when it is full, so that appending n bytes in parts of any size copies at most 3n bytes. */
 export class GrowingBytes {
   #bytes = Buffer.alloc(0);
   #length = 0;

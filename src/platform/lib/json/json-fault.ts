@@ -16,7 +16,7 @@ export function faultOf(text: string): JsonFault | undefined {
   }
 }
 
-/** The number of code points before the UTF-16 unit `end`. */
+/** Returns the number of code points before the UTF-16 unit `end`. */
 function charactersIn(text: string, end: number): number {
   let pairs = 0;
   for (let i = 1; i < end; i++) {

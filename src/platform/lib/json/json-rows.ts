@@ -6,7 +6,7 @@ export interface JsonRowsOptions {
   /** The member whose elements are the rows. */
   array: string;
   max_row_bytes: number;
-  /** Limit of all keys and of all values that are not rows. White space between values does not count. */
+  /** Maximum total size of all keys and of all values that are not rows, without the white space between them. */
   max_rest_bytes: number;
   /** Called with each complete row and its index from 0. `push` throws the errors of the listener. */
   onRow: (row: unknown, index: number) => void;
@@ -32,7 +32,7 @@ export class JsonRows {
   readonly #rest: Record<string, unknown> = {};
   #rest_bytes = 0;
   #rows = 0;
-  /** Whether the document has the member, with any value. */
+  /** Whether the document contains the key `array`, even if the value is not an array. */
   #isFound = false;
   #hasArray = false;
   #state: State = "start";
@@ -168,7 +168,7 @@ function parseAt(text: string, from: number, what: string, before = ""): unknown
     return parseUntrusted(text);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    // The parser counts UTF-16 units, clients count bytes.
+    // The parser counts UTF-16 units; the error message counts bytes.
     const reason = error.message.replace(/ in JSON at position (\d+)( \(line.*\))?$/, (_, position) => {
       return ` at byte ${from + Buffer.byteLength(text.slice(0, Number(position))) - Buffer.byteLength(before)}`;
     });
@@ -192,8 +192,8 @@ type State =
   | "end";
 
 /**
- * The state after each allowed byte, which is the key as a character. "value": the byte begins a key, a member or a
- * row.
+ * `next` maps each allowed byte, as a character, to the next state, or to "value" if the byte begins a key, a member's
+ * value or a row.
  */
 interface Rule {
   expected: string;

@@ -3,8 +3,8 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /**
- * Finds the end of a JSON value in UTF-8 bytes that arrive in chunks. It tracks strings, escapes and depth only, so an invalid value may
- * have any end; a parser must check the value. Bytes of non-ASCII characters are above 0x7f, so a chunk may end within a character.
+ * Finds the end of a JSON value in UTF-8 bytes that arrive in chunks. It tracks strings, escapes and depth only, so the end of an invalid
+ * value is arbitrary; a parser must check the value. Bytes of non-ASCII characters are above 0x7f, so a chunk may end within a character.
  */
 export class JsonValueScanner {
   #kind: "fresh" | "scalar" | "string" | "nested" = "fresh";
@@ -59,7 +59,7 @@ export class JsonValueScanner {
     return -1;
   }
 
-  /** The index after the closing quote. */
+  /** Returns the index after the closing quote; -1 if the string continues in the next chunk. */
   #stringEnd(bytes: Uint8Array, from: number): number {
     let at = this.#isEscaped ? from + 1 : from;
     this.#isEscaped = false;
@@ -73,7 +73,7 @@ export class JsonValueScanner {
   }
 }
 
-/** The index of the first byte that can follow a scalar. */
+/** Returns the index of the first byte that can follow a scalar; -1 if the scalar may continue in the next chunk. */
 function scalarEnd(bytes: Uint8Array, from: number): number {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at] as number;
@@ -82,7 +82,7 @@ function scalarEnd(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** Whether JSON allows the byte between values. */
+/** Whether the byte is white space in JSON. */
 export const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 // [ and { differ in bit 0x20 only, as do ] and }, so one comparison per byte is enough.

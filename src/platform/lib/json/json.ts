@@ -3,7 +3,7 @@ import { faultOf, type JsonFault } from "./json-fault.ts";
 
 export type JsonObject = Record<string, unknown>;
 
-/** Recursive readers of deeper documents would overflow the stack. */
+/** Recursive functions could overflow the stack for deeper documents. */
 export const MAX_DEPTH = 100;
 
 /** The serving thread creates, checks and writes the values: 100,000 distinct keys took 0.3 s. */
@@ -56,7 +56,7 @@ function cleanStrings(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [cleanStrings(key), cleanStrings(item)]));
 }
 
-/** The nesting depth and the number of keys and values of a JSON text, without parsing it. */
+/** Determines the nesting depth and the number of keys and values of a JSON text without parsing it. */
 function sizeOf(text: string): { depth: number; keys: number; values: number } {
   let [level, depth, keys, values] = [0, 0, 0, 1];
   for (let i = 0; i < text.length; i++) {
@@ -92,7 +92,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value of a JSON text; undefined when the text is not JSON. */
+/** Parses a JSON text. Returns undefined if the text is not JSON. */
 export function jsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -55,7 +55,7 @@ const LOOPBACK_V6 = blockList("ipv6", "::1/128");
 /** Whether an IP address, without brackets, is a loopback address. */
 export function isLoopbackAddress(address: string): boolean {
   if (isIPv4(address)) return LOOPBACK_V4.check(address);
-  // BlockList checks a v4-mapped address against IPv4 subnets, too. The IPv6 list has none.
+  // BlockList also checks a v4-mapped address against the IPv4 subnets of the list, but LOOPBACK_V6 has none.
   return isPlainV6(address) && LOOPBACK_V6.check(address, "ipv6");
 }
 
@@ -67,7 +67,7 @@ export function isPublicAddress(address: string): boolean {
   return GLOBAL_V6.check(address, "ipv6") && !SPECIAL_V6.check(address, "ipv6");
 }
 
-/** An address with a zone (`fe80::1%eth0`) belongs to a local network. */
+/** Whether an address is IPv6 without a zone. An address with a zone (`fe80::1%eth0`) belongs to a local network. */
 const isPlainV6 = (address: string): boolean => isIPv6(address) && !address.includes("%");
 
 function lastIPv4Of(address: string): string {
@@ -84,7 +84,7 @@ export const isLoopbackName = (hostname: string): boolean => /^(.+\.)?localhost$
 export const isLoopbackHost = (hostname: string): boolean =>
   isLoopbackName(hostname) || isLoopbackAddress(withoutBrackets(hostname));
 
-/** The IP address in the host of a URL; undefined for a name. */
+/** Returns the IP address in the host of a URL; undefined for a name. */
 export function addressOfHost(hostname: string): string | undefined {
   const bare = withoutBrackets(hostname);
   return isIP(bare) ? bare : undefined;

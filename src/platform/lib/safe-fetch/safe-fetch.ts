@@ -12,9 +12,9 @@ import {
 } from "./addresses.ts";
 
 /**
- * Fetches a URL that a caller has supplied, with its complete body.
+ * Fetches a URL that a caller has supplied, and reads the complete response.
  *
- * @throws FetchRefusedError if the rules forbid the request; FetchFailedError without a response; the reason of `init.signal` when it is
+ * @throws FetchRefusedError if the rules forbid the request; FetchFailedError if it fails; the reason of `init.signal` when it is
  * aborted
  */
 export type SafeFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -77,10 +77,10 @@ interface FetchContext {
 /** Sends one request on its own connection and reads the complete response. */
 async function sendRequest({ rules, limits, lookup, signal }: FetchContext, hop: Hop): Promise<Response> {
   const addresses = await unlessAborted(signal, resolve(hop.url.hostname, lookup));
-  // If one address is forbidden, all are: which one a connection uses is undefined.
+  // One forbidden address is enough to refuse the request, because the connection may use any of the addresses.
   if (addresses.length === 0 || !addresses.every(({ address }) => mayConnect(address, hop.url.protocol, rules)))
     throw new FetchRefusedError("The URL must refer to a host on the public internet.");
-  // Loaded with the first fetch, which saves 60 ms at startup.
+  // Loading the library at the first fetch saves 60 ms at startup.
   const { Agent, fetch } = await import("undici");
   const agent = new Agent({ pipelining: 0, connect: { lookup: pinnedLookup(addresses), timeout: limits.timeout_ms } });
   try {
@@ -147,7 +147,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Headers without credentials, which may be sent to another origin. */
 const PUBLIC_HEADERS = new Set(["accept", "accept-language", "user-agent"]);
 
-/** The next request, as the Fetch standard specifies; undefined if the response is not a redirect. */
+/** Returns the next request, as the Fetch standard specifies; undefined if the response is not a redirect. */
 function nextHop({ url, method, headers, body }: Hop, answer: Response): Hop | undefined {
   const location = answer.headers.get("location");
   if (location === null || !REDIRECTS.has(answer.status)) return undefined;
@@ -186,7 +186,7 @@ export interface FetchRules {
 const PRIVATE_NAMES =
   /(^|\.)(localhost|local|localdomain|internal|intranet|private|lan|home|corp|home\.arpa|in-addr\.arpa|ip6\.arpa)$/;
 
-/** The reason why a URL may not be fetched, or undefined. The addresses of its host are checked when it is fetched. */
+/** Returns the reason why a URL may not be fetched, or undefined. The addresses of its host are checked when it is fetched. */
 export function urlRefusal(url: string, rules: FetchRules): string | undefined {
   if (!URL.canParse(url)) return "The URL must be absolute, such as https://example.com/path.";
   const { protocol, username, password, port, hostname } = new URL(url);
@@ -202,7 +202,7 @@ export function urlRefusal(url: string, rules: FetchRules): string | undefined {
   return undefined;
 }
 
-/** The URL parser has already normalized forms such as `0x7f.1`, `2130706433` and full-width digits. */
+/** Expects a host name from the URL parser, which normalizes forms such as `0x7f.1`, `2130706433` and full-width digits. */
 function isPublicHost(hostname: string): boolean {
   const address = addressOfHost(hostname);
   if (address !== undefined) return isPublicAddress(address);

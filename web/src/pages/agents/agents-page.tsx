@@ -89,7 +89,7 @@ export function AgentsPage() {
 
 const isDefault = ({ metadata }: Assistant) => metadata.created_by === "system";
 
-/** Groups the assistants that match the filters by graph. Each graph's default assistant comes first. */
+/** Returns the assistants that match the filters, sorted by graph and name. Each graph's default assistant comes first. */
 function byGraph(assistants: readonly Assistant[], graph: string | undefined, q: string): Assistant[] {
   const query = q.toLowerCase();
   return assistants

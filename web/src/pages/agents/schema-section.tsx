@@ -6,7 +6,7 @@ import { Segmented } from "../../ui/form/segmented.tsx";
 
 type Value = Record<string, unknown>;
 
-/** Edits a section of a configuration. Offers a form if the graph has a schema for the section, and JSON otherwise. */
+/** Edits a section of a configuration. Offers a form and JSON if the section has a schema with fields, and only JSON otherwise. */
 export function SchemaSection({
   title,
   hint,

@@ -72,7 +72,7 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
 
 interface RevisionActions {
   active: string | null;
-  /** A revision is in progress, so no other revision can be redeployed. */
+  /** Whether a revision is in progress. No other revision can then be redeployed. */
   isBusy: boolean;
   interrupt(revision: Revision): void;
   redeploy(revision: Revision): void;

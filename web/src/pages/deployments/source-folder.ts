@@ -26,7 +26,7 @@ export async function sourceOf(chosen: readonly File[]): Promise<SourceFile[]> {
   return files.filter(({ path }) => !isExcluded(path, rules)).sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Rules of .dockerignore, then of each .gitignore from the root down. The last matching rule decides. */
+/** Reads the rules of .dockerignore, then of each .gitignore from the root down. The last matching rule decides. */
 async function rulesIn(files: readonly SourceFile[]): Promise<Rules[]> {
   const docker = files.filter(({ path }) => path === ".dockerignore");
   const git = files
@@ -40,7 +40,7 @@ async function rulesIn(files: readonly SourceFile[]): Promise<Rules[]> {
   );
 }
 
-/** Whether the rules exclude a file. An excluded folder excludes all files in the folder. */
+/** Whether a file is excluded, by the rules or because it is never deployed. If a folder is excluded, so are all files in it. */
 function isExcluded(path: string, rules: readonly Rules[]): boolean {
   const names = path.split("/");
   return names.some((name, i) => {
@@ -56,7 +56,7 @@ function isExcluded(path: string, rules: readonly Rules[]): boolean {
 /**
  * Packs files into a tar.gz archive.
  *
- * @param onProgress called with the number of packed bytes
+ * @param onProgress called with the total size of the files packed so far
  */
 export async function pack(
   files: readonly SourceFile[],

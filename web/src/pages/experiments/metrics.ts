@@ -69,11 +69,11 @@ export function summaryOf(stats: KeyStats | undefined): string {
   return labels.map(([label, n]) => `${label} ${n}`).join(", ") || DASH;
 }
 
-/** Returns the metadata that was uploaded with the experiment. */
+/** Returns the entries of the experiment's metadata. */
 export const metadataOf = ({ extra }: Session): [string, unknown][] =>
   Object.entries((extra?.metadata as Record<string, unknown> | undefined) ?? {});
 
-/** Comparison function that sorts experiments by run number, then by start time, oldest first. */
+/** Comparison function that sorts experiments by their number in the dataset, then by start time, oldest first. */
 export const byAge = (a: Session, b: Session): number =>
   (a.test_run_number ?? 0) - (b.test_run_number ?? 0) || a.start_time.localeCompare(b.start_time);
 

@@ -18,7 +18,7 @@ import { UseIt } from "./use-it.tsx";
 /** Length of a shortened commit hash in links and texts. The LangSmith clients use the same length. */
 const SHORT_HASH = 8;
 
-/** A version of a prompt, by default the latest, beside the list of its commits. */
+/** Shows a version of a prompt, by default the latest, beside the list of the prompt's commits. */
 export function PromptPage() {
   const { name, commit } = promptRoute.useParams();
   const prompt = useQuery(promptQuery(name));

@@ -2,7 +2,7 @@
 export type TemplatePart = { text: string; format: string | undefined } | { json: unknown };
 
 export interface TemplateMessage {
-  /** For example `System`; `Messages` for a placeholder. */
+  /** For example `System`. `Messages` for a placeholder, `Template` for a prompt without roles. */
   role: string;
   parts: TemplatePart[];
 }
@@ -26,7 +26,7 @@ const isObject = (value: unknown): value is Fields =>
 const classOf = (value: unknown): string => (isObject(value) && Array.isArray(value.id) ? String(value.id.at(-1)) : "");
 const kwargsOf = (value: unknown): Fields => (isObject(value) && isObject(value.kwargs) ? value.kwargs : {});
 
-/** The messages of a prompt, from the JSON of a LangChain object. Undefined if the object is not a prompt. */
+/** Parses a prompt from the JSON of a LangChain object. Returns undefined if the object is not a prompt. */
 export function templateOf(manifest: unknown): Template | undefined {
   const kwargs = kwargsOf(manifest);
   if (classOf(manifest) === "RunnableSequence") {
@@ -71,7 +71,7 @@ function partsOf(part: unknown): TemplatePart[] {
   return [{ json: template ?? part }];
 }
 
-/** In an f-string, doubled braces are text. */
+/** Matches the variables of each template format and, in f-strings, the literal braces `{{` and `}}`. */
 const TOKENS: Record<string, RegExp> = {
   "f-string": /\{\{|\}\}|\{[^{}]*\}/g,
   mustache: /\{\{\{?[^{}]*\}?\}\}/g,

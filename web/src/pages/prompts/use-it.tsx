@@ -12,7 +12,7 @@ const LANGUAGES: { value: Language; label: string }[] = [
 ];
 
 /**
- * Shows the code that pulls a prompt and fills it in.
+ * Shows the code that pulls a prompt and sets its variables.
  *
  * @param identifier `name`, or `name:version`
  */

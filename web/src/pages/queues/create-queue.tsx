@@ -153,7 +153,7 @@ function RubricFields({
 }: {
   row: RubricRow;
   keys: readonly string[];
-  /** Whether the key has a feedback config, which the queue uses. */
+  /** Whether the key already has a feedback config. If so, the queue uses that config. */
   isKnown: boolean;
   onChange(changed: Partial<RubricRow>): void;
   onRemove(): void;

@@ -49,6 +49,6 @@ export const itemQuery = (queue_id: string, skip: number) =>
       const query = { status: "needs_my_review", limit: 1, offset: skip };
       return (await api.get<QueueRun[]>(path, { query, signal }))[0] ?? null;
     },
-    // A payload can be 20 MB, so unused items leave the cache early.
+    // A payload can be 20 MB, so unused items are removed from the cache early.
     gcTime: 10_000,
   });

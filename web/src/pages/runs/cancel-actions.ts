@@ -10,12 +10,12 @@ export const CANCEL_ACTIONS = [
 export const cancelRun = (run: RunKey, action: CancelAction): Promise<void> =>
   api.post(`${runPath(run)}/cancel`, undefined, { query: { action } });
 
-/** Cancels all runs in the workspace with the given status. */
+/** Cancels all runs in the workspace with the given status. `all` selects pending and running runs. */
 export const cancelByStatus = (status: "pending" | "running" | "all", action: CancelAction): Promise<void> =>
   api.post("/runs/cancel", { status }, { query: { action } });
 
 /**
- * Cancels the runs of each thread with one request. If one of a thread's runs has already ended, none of that thread's runs is cancelled.
+ * Sends one request per thread. If one of a thread's runs has already ended, no run of this thread and of later threads is cancelled.
  */
 export async function cancelRuns(runs: readonly RunKey[], action: CancelAction): Promise<void> {
   for (const [thread_id, own] of Map.groupBy(runs, (run) => run.thread_id))

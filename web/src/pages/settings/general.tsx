@@ -96,7 +96,7 @@ function ThemeSwitch() {
   );
 }
 
-/** Selects a workspace. Only administrators can access more than one workspace. */
+/** Selects a workspace. Only administrators of the default workspace can list more than one workspace. */
 function WorkspaceChoice({ tenant_id }: { tenant_id: string }) {
   const client = useQueryClient();
   // Checks access before switching, because a key may be limited to one workspace.

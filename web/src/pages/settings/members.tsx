@@ -8,7 +8,7 @@ import { Sheet } from "../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 
-/** Lists the users who can select the workspace with a JWT. API keys need no membership, because each key belongs to one workspace. */
+/** Manages the users who can access the workspace with a JWT. API keys need no membership: each key belongs to one workspace. */
 export function Members({ workspace, onClose }: { workspace: Workspace | undefined; onClose(): void }) {
   return (
     <Sheet

@@ -7,7 +7,7 @@ export const keysQuery = queryOptions({
   queryFn: ({ signal }) => api.get<ApiKey[]>("/admin/keys", { signal }),
 });
 
-/** Sent without the selected workspace, because all workspaces can be listed only in the key's default workspace. */
+/** Sent without the selected workspace, because only a caller in the default workspace can list all workspaces. */
 export const workspacesQuery = queryOptions({
   queryKey: ["admin", "workspaces"],
   queryFn: ({ signal }) => api.get<Workspace[]>("/admin/workspaces", { signal, tenant_id: null }),

@@ -16,7 +16,7 @@ export function curlOf({
   address: string;
   assistant: { graph_id: string; assistant_id: string; metadata: Record<string, unknown> };
   schema: object | null | undefined;
-  /** Whether the server requires an API key. */
+  /** Whether the command sends an API key. */
   needsKey: boolean;
 }): string {
   // A graph's default assistant can be addressed by the graph's name.
@@ -33,7 +33,7 @@ export function curlOf({
 
 const MESSAGES = { messages: [{ role: "user", content: "Hello!" }] };
 
-/** Creates an example input: a message if the graph accepts messages, otherwise a value for each required string field. */
+/** Creates an example input: a message if the graph accepts messages or has no input fields, otherwise values for string fields. */
 function exampleInput({ properties = {}, required }: Schema): object {
   if ("messages" in properties || Object.keys(properties).length === 0) return MESSAGES;
   const texts = Object.keys(properties).filter((name) => properties[name]?.type === "string");

@@ -8,7 +8,7 @@ import { threadKey } from "./queries.ts";
 
 export const isActive = ({ status }: { status: RunStatus }): boolean => status === "pending" || status === "running";
 
-/** Cancels all given runs of a thread, or none of them if any run cannot be cancelled. */
+/** Returns a function and menu items that cancel runs of a thread. If one of the runs cannot be cancelled, none of them is cancelled. */
 export function useCancel(thread_id: string) {
   const client = useQueryClient();
   const cancel = async (run_ids: readonly string[], action: CancelAction) => {

@@ -16,7 +16,7 @@ type InputMode = "chat" | "form" | "json";
 const LABELS: Record<InputMode, string> = { chat: "Chat", form: "Form", json: "JSON" };
 
 /**
- * Edits the input of the next run as a message if the graph accepts messages, as a form if the graph has an input schema, or as JSON.
+ * Edits the input of the next run: as a message if the graph accepts messages, as a form if the graph has an input schema, or as JSON.
  *
  * @param onSend starts the run. If the start fails, the input is kept.
  */

@@ -133,14 +133,14 @@ export interface RunRequest {
   checkpoint_id?: string;
 }
 
-/** Streams the events that the thread page shows: tokens, the state after each step, running nodes and custom events. */
+/** Options for streaming the events that the thread page shows: tokens, the state after each step, running nodes and custom events. */
 const STREAM_OPTIONS = { stream_mode: ["values", "messages-tuple", "tasks", "custom"], stream_subgraphs: true };
 
 /** Starts a run and adds the run to the cached list, so that the thread page follows the run. */
 export async function startRun(client: QueryClient, thread_id: string, request: RunRequest): Promise<Run> {
   const run = await api.post<Run>(`/threads/${thread_id}/runs`, { ...STREAM_OPTIONS, ...request });
   const { queryKey } = runsQuery(thread_id);
-  // A response that is already in flight would not contain the new run.
+  // Cancels requests in flight, because their responses would not contain the new run.
   await client.cancelQueries({ queryKey });
   client.setQueryData(queryKey, (runs: Run[] = []) => [run, ...runs.filter(({ run_id }) => run_id !== run.run_id)]);
   return run;

@@ -95,11 +95,11 @@ const SkipWarning = ({ onBack }: { onBack(): void }) => (
   </p>
 );
 
-/** Builds the resume value. A single open interrupt takes the answer itself; several take an object keyed by interrupt ID. */
+/** Builds the resume value: the answer if only one interrupt is open, otherwise an object that maps the interrupt ID to the answer. */
 const resumeOf = (tasks: readonly ThreadTask[], interrupt_id: string, answer: unknown): unknown =>
   tasks.flatMap(({ interrupts }) => interrupts).length > 1 ? { [interrupt_id]: answer } : answer;
 
-/** Resumes a thread that stopped without an interrupt: at a breakpoint, by a cancellation or by a failure. */
+/** Resumes a thread that stopped without an interrupt: at a breakpoint, or because of a cancellation or failure. */
 function ContinueCard({ next, onContinue }: { next: readonly string[]; onContinue(): Promise<unknown> }) {
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
   const resume = async () => {

@@ -8,7 +8,7 @@ import { threadKey } from "./queries.ts";
  * Streams a run from its first event to its end, then refetches the thread. A lost connection resumes after the last event.
  *
  * @param active_id ID of the thread's active run. A change takes effect when the streamed run has ended.
- * @param ended_id ID of the newest ended run. Refetches the thread if the run ended before it could be streamed.
+ * @param ended_id ID of the newest ended run. If that run ended before it could be streamed, the hook refetches the thread.
  * @returns the run's data until the thread has been refetched after the run; undefined if no run is streamed
  */
 export function useLiveRun(

@@ -14,7 +14,7 @@ export const TRACES = ["traces"] as const;
 const TRACE_POLL_MS = 1_000;
 const LIST_POLL_MS = 2_000;
 const STATS_POLL_MS = 5_000;
-/** Longer interval for filtered queries, which may read all runs of a project. */
+/** Longer interval for filters and for sort orders other than the start time. Such queries may read all runs of a project. */
 const FILTERED_POLL_MS = 10_000;
 const PROJECTS_PAGE = 100;
 
@@ -145,7 +145,7 @@ export const runQuery = ({ token }: TraceSource, id: string, version: string) =>
         { signal },
       ),
     staleTime: 60_000,
-    // Payloads can be 20 MB, and each version of a trace has its own cache entry.
+    // Unused entries are removed early, because payloads can be 20 MB and each version of a trace has its own cache entry.
     gcTime: 10_000,
     placeholderData: keepPreviousData,
   });

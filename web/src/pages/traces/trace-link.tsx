@@ -9,7 +9,7 @@ const COMPLETE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MAX_IDS = 100;
 
 /**
- * The traced runs among the given runs, by ID.
+ * Returns the given runs that have a trace, by ID. Empty if the user has no access to traces.
  *
  * @param state a value whose change causes a refetch, because a run may now have a trace
  */

@@ -8,7 +8,7 @@ export function Input({ className, ...props }: ComponentProps<"input">) {
   return <input autoComplete="off" spellCheck={false} className={classes(BOX, "h-8", className)} {...props} />;
 }
 
-/** Leaves the input and keeps its text, which browsers would clear in an input of type `search`. */
+/** On Escape, leaves the input and keeps its text. Browsers would clear the text of an input of type `search`. */
 export const leaveOnEscape = (event: KeyboardEvent<HTMLInputElement>) => {
   if (event.key !== "Escape") return;
   event.preventDefault();

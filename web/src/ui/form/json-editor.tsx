@@ -5,7 +5,7 @@ import { Field, TextArea } from "./field.tsx";
 const MIN_ROWS = 3;
 const MAX_ROWS = 18;
 
-/** Start of an intended JSON value. A syntax error after such a start is an error, not plain text. */
+/** Matches text that starts like JSON. Such text is an error if it is not valid JSON; other text may be a plain string. */
 const JSON_START = /^\s*[[{"]/;
 
 function textOf(value: unknown, mayBeText: boolean): string {
@@ -19,8 +19,8 @@ function textOf(value: unknown, mayBeText: boolean): string {
  * submission.
  *
  * @param isObject accepts only objects
- * @param mayBeText treats text that does not start like JSON as a string
- * @param onChange receives undefined for an empty text
+ * @param mayBeText treats invalid JSON that does not start with `{`, `[` or a quotation mark as a string
+ * @param onChange receives undefined for an empty text, or `{}` if `isObject` is set
  */
 export function JsonEditor({
   label,

@@ -45,7 +45,7 @@ export function kindOf(schema: JsonSchema): FieldKind {
   return type === "object" && schema.properties ? "object" : "json";
 }
 
-/** Whether the schema allows strings. A schema without a type allows strings. @param schema the resolved schema */
+/** Whether the schema allows strings. A schema without constraints allows strings. @param schema the resolved schema */
 export function allowsText(schema: JsonSchema): boolean {
   const { type, anyOf, oneOf, properties, items } = schema;
   const variants = anyOf ?? oneOf;

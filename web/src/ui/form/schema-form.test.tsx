@@ -2,7 +2,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { expect, it } from "vitest";
 import { SchemaForm } from "./schema-form.tsx";
 
-it("a form for a recursive type ends at a maximum depth, where it is edited as JSON", () => {
+it("a form for a recursive type has a maximum depth, below which objects are edited as JSON", () => {
   const entry = { type: "object", properties: { name: { type: "string" }, next: { $ref: "#/definitions/Entry" } } };
   const schema = { ...entry, definitions: { Entry: entry } };
   const form = renderToStaticMarkup(<SchemaForm schema={schema} value={{}} onChange={() => undefined} />);

@@ -8,7 +8,7 @@ export const MAX_CHARACTERS = 50_000;
 const MAX_COST = 1_000_000;
 const DELIMITER_RUN = /\*+|_+|~+|!?\[|\]|`+|\n\n/g;
 
-/** Nested block quotes and lists on one line. The parser is recursive and slow for deep nesting. */
+/** Matches 12 or more nested block quotes and lists on one line. The parser is recursive and slow for deep nesting. */
 const DEEP_NESTING = /^[ \t]*(?:>[ \t]*|(?:[-+*]|\d{1,9}[.)])[ \t]+){12}/m;
 
 /** Whether parsing the text would take too long. Text from models and users may be crafted to freeze the page. */

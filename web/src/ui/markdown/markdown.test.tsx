@@ -67,7 +67,7 @@ describe("Markdown", () => {
   });
 });
 
-/** Such a message could otherwise freeze the page (security review, finding 11). */
+/** Without the limits, a message with such text could freeze the page (security review, finding 11). */
 describe("text crafted to be slow to parse", () => {
   const repeated = (piece: string) => (length: number) => piece.repeat(length / piece.length);
   const growing = (piece: (n: number) => string) => (length: number) => {
@@ -75,7 +75,7 @@ describe("text crafted to be slow to parse", () => {
     for (let n = 0; text.length < length; n++) text += piece(n);
     return text.slice(0, length);
   };
-  /** CPU time of parsing at the maximum length that is parsed. */
+  /** Returns the CPU time of parsing the longest text that is not rejected as too costly. */
   const worst_ms = (make: (length: number) => string) => {
     let length = MAX_CHARACTERS;
     while (isCostly(make(length)) && length > 100) length = Math.floor(length * 0.8);

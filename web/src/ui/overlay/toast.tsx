@@ -24,7 +24,7 @@ const close = (id: number): void => shown.set(shown.get().filter((each) => each.
 /**
  * Region that shows the toasts. Render it once in the app.
  *
- * Toasts are not dismissable layers like dialogs and menus: Esc and a click outside apply to the open dialog, even if a toast appeared
+ * Unlike dialogs and menus, toasts are not dismissable layers: Esc and a click outside apply to the open dialog, even if a toast appeared
  * later.
  */
 export function Toasts() {

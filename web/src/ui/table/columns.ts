@@ -14,7 +14,7 @@ export interface Column<Row> {
   cell(row: Row, index: number): ReactNode;
   /** Initial width in pixels. Default: 160. */
   width?: number;
-  /** Whether the column takes the remaining width. */
+  /** Whether the column takes the remaining width until the user resizes it. */
   grow?: boolean;
   /** Whether the cells are right-aligned and monospaced. */
   numeric?: boolean;

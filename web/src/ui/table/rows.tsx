@@ -55,7 +55,7 @@ export function TableRows<Row>({
 }
 
 /**
- * Returns the left edges of the columns. If a column grows, its width and therefore the edges are unknown, and all columns are rendered.
+ * Returns the columns' edges and the sticky columns' total width. The edges are unknown if a growing column has not been resized.
  */
 function layoutOf<Row>(sized: readonly SizedColumn<Row>[]): Pick<TableLayout, "edges" | "pinned"> {
   const edges = [0];

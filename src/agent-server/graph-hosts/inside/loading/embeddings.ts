@@ -5,7 +5,7 @@ export type Embeddings =
   | ((texts: string[]) => unknown)
   | { embedDocuments(texts: string[]): unknown; embedQuery(text: string): unknown };
 
-/** @throws Error unless the export is a function or has the methods */
+/** @throws Error unless the export is a function or has both methods */
 export function asEmbeddings(value: unknown): Embeddings {
   const { embedDocuments, embedQuery } = (value ?? {}) as Record<string, unknown>;
   if (typeof value === "function" || (typeof embedDocuments === "function" && typeof embedQuery === "function"))
@@ -15,7 +15,7 @@ export function asEmbeddings(value: unknown): Embeddings {
   );
 }
 
-/** One normalized vector for each text, concatenated. */
+/** Returns one normalized vector for each text, concatenated. */
 export async function embed(embeddings: Embeddings, { texts, is_query, dims }: EmbedQuery): Promise<Float32Array> {
   const vectors: unknown =
     typeof embeddings === "function"

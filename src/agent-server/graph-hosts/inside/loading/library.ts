@@ -1,20 +1,20 @@
 import { fileURLToPath } from "node:url";
 import { firstFound, formatOf, load, locate, type ModuleFormat, type PackageCopy } from "./packages.ts";
 
-/** The graph's own copies of the LangGraph modules: host and graph exchange instances (messages, Send, Command, the checkpointer). */
+/** The graph's own copies of the LangGraph modules, because host and graph exchange instances (messages, Send, Command, checkpointer). */
 export interface Library {
   messages: typeof import("@langchain/core/messages");
-  /** `RunControl` exists since 1.4. Without it a run cannot be stopped between two steps. */
+  /** `RunControl` was added in version 1.4. Without it, a run cannot be stopped between two steps. */
   langgraph: Pick<typeof import("@langchain/langgraph"), "Command" | "Send"> &
     Partial<Pick<typeof import("@langchain/langgraph"), "RunControl">>;
   checkpoint: typeof import("@langchain/langgraph-checkpoint");
-  /** Undefined if the version has no such modules: its runs are not traced. */
+  /** Undefined if the version has no such modules: runs are then not traced. */
   tracing: TracingLibrary | undefined;
   /** Undefined if the version has no such module. */
   schemas: Partial<typeof import("@langchain/langgraph/zod/schema")> | undefined;
 }
 
-/** The tracer of the graph's own copies of LangChain and LangSmith, which LangChain itself has loaded. */
+/** The tracer classes of the copies of LangChain and LangSmith that the graph uses. */
 export interface TracingLibrary {
   LangChainTracer: typeof import("@langchain/core/tracers/tracer_langchain").LangChainTracer;
   CallbackManager: typeof import("@langchain/core/callbacks/manager").CallbackManager;
@@ -24,11 +24,11 @@ export interface TracingLibrary {
 interface LangSmithRunTree {
   new (config: { name: string }): { project_name: string };
   getSharedClient(): TracingClient;
-  /** @returns the run that the headers name, as the parent of other runs */
+  /** @returns the run that the headers identify, as the parent of other runs */
   fromHeaders(headers: { "langsmith-trace": string }, config: object): RunTreeLike;
 }
 
-/** What tracers need of LangSmith's client. */
+/** The type of the client that LangChain's tracer accepts. */
 export type TracingClient = NonNullable<ConstructorParameters<TracingLibrary["LangChainTracer"]>[0]>["client"];
 type RunTreeLike = Parameters<InstanceType<TracingLibrary["LangChainTracer"]>["updateFromRunTree"]>[0];
 
@@ -50,7 +50,7 @@ export class Libraries {
 }
 
 async function loadLibrary(langgraph: string, messages: string, format: ModuleFormat): Promise<Library> {
-  // LangGraph's own dependencies, which may be nested below it.
+  // LangGraph's own dependencies may be installed in its node_modules folder.
   const loadDependency = (specifier: string) =>
     load(locateFirst(specifier, [langgraph, import.meta.url], format), format);
   return {
@@ -77,7 +77,7 @@ async function loadTracing(messages: string, format: ModuleFormat): Promise<Trac
 const locateFirst = (specifier: string, origins: string[], format: ModuleFormat): string =>
   firstFound(origins.map((from) => () => locate(specifier, { from, format })));
 
-/** One warning for each package of which a graph uses several copies. */
+/** Returns one warning for each package of which a graph uses several copies. */
 export function warningsOf(graph_id: string, copies: readonly PackageCopy[]): string[] {
   return [...Map.groupBy(copies, ({ name }) => name)]
     .filter(([, same]) => same.length > 1)

@@ -11,7 +11,7 @@ import { type Imported, importModule } from "./packages.ts";
 // biome-ignore lint/suspicious/noExplicitAny: the type parameters of the graph are unknown
 export type CompiledGraph = Pregel<any, any>;
 
-/** The runtime argument of a graph factory, with the names of the compatible servers. */
+/** The runtime argument of a graph factory, with the field names of the compatible servers. */
 export interface FactoryRuntime {
   accessContext: "threads.create_run" | "threads.update" | "threads.read" | "assistants.read";
   executionRuntime: { context?: unknown } | null;
@@ -29,7 +29,7 @@ export interface LoadedGraphs {
   failures: Record<string, string>;
   warnings: string[];
   /**
-   * The compiled graph. A factory is called each time.
+   * Returns the compiled graph. Each call calls the factory, if the export is one.
    *
    * @throws Error when the graph is unknown or failed to load
    */
@@ -37,7 +37,7 @@ export interface LoadedGraphs {
   /** @throws Error when the project has no embedding function, or it fails to load */
   embeddings(): Promise<Embeddings>;
   /**
-   * The export that `http.app` names.
+   * Returns the export that `http.app` refers to.
    *
    * @throws Error when it fails to load
    */
@@ -46,7 +46,7 @@ export interface LoadedGraphs {
   auth(): Promise<Auth>;
 }
 
-/** What the service provides to graphs. */
+/** The checkpointer and the store that the service provides to graphs. */
 export interface Persistence {
   checkpointer: BaseCheckpointSaver<string>;
   store: BaseStore;
@@ -131,12 +131,12 @@ export function importerFor(project_dir: string): ImportFile {
     const hadTsx = tsx !== undefined;
     await tsx;
     const { href } = pathToFileURL(file);
-    // Node.js caches the failure under the original URL.
+    // Uses another URL, because Node.js caches the failure under the original one.
     if (failed.has(href)) return importModule(`${href}${RETRY_QUERY}`);
     try {
       return await importModule(href);
     } catch (error) {
-      // Node could not parse or link the module, so none of its code has run.
+      // A retry is safe: Node could not parse or link the module, so none of its code has run.
       if (hadTsx || !isLinkError(error)) throw error;
       failed.add(href);
       tsx ??= registerTsx(project_dir);
@@ -148,7 +148,7 @@ export function importerFor(project_dir: string): ImportFile {
 
 const RETRY_QUERY = "?full";
 
-/** A load error without the parts that this module and Node add. */
+/** Returns the message of a load error without the parts that this module and Node add. */
 function reasonOf(error: unknown, project_dir: string): string {
   if (!(error instanceof Error)) return String(error);
   const [, name] = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(error.message) ?? [];

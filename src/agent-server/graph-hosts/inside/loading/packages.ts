@@ -30,7 +30,7 @@ let used = new Map<string, PackageCopy>();
 let importing = import.meta.url;
 /** Imports run one at a time, so that each used copy is assigned to its import. */
 let lastImport: Promise<unknown> = Promise.resolve();
-/** The format in which the project uses a copy, by folder, from its last import: an earlier one may have failed. */
+/** By folder of a copy, the format in which the project last imported it. An earlier import may have failed. */
 const formats = new Map<string, ModuleFormat>();
 /**
  * Folders of Threadmill's package copies that the project uses because the packages are not installed in the project.
@@ -55,7 +55,7 @@ export function importModule(url: string): Promise<Imported> {
   return imported;
 }
 
-/** The format in which the project uses the package copy that a module belongs to. */
+/** Returns the format in which the project uses the package copy that a module belongs to. */
 export const formatOf = (url: string): ModuleFormat =>
   [...formats].find(([folder]) => url.startsWith(folder))?.[1] ?? "import";
 
@@ -70,7 +70,7 @@ export const load = async (url: string, format: ModuleFormat): Promise<unknown> 
 
 const isNotFound = (error: unknown): boolean => NOT_FOUND.has((error as NodeJS.ErrnoException | null)?.code ?? "");
 
-/** The folder of the package that a module belongs to. */
+/** Returns the folder of the package that a module belongs to. */
 function folderOf(name: string, url: string): string {
   const end = url.lastIndexOf(`/${name}/`);
   return end < 0 ? new URL(".", url).href : url.slice(0, end + name.length + 2);
@@ -86,7 +86,7 @@ function recordUse(specifier: string, { url }: { url: string }, format: ModuleFo
 }
 
 /**
- * `threadmill/graph` is always a file of this program; with npx the project does not have the package. A shared package is the project's, or
+ * `threadmill/graph` is a file of this program, because with npx the project lacks the package. A shared package is the project's, or
  * else Threadmill's, whose own imports prefer the packages of the project. One set of hooks serves all hosts of a thread (`--inline`).
  */
 nodeModule.registerHooks({
@@ -114,7 +114,7 @@ nodeModule.registerHooks({
   },
 });
 
-/** The result of the first attempt that finds its package. */
+/** Returns the result of the first attempt that finds its package. */
 export function firstFound<T>([attempt, ...others]: (() => T)[]): T {
   try {
     return (attempt as () => T)();

@@ -12,9 +12,9 @@ import { type Command, outputOf, runCommand } from "../command.ts";
 import { chownTree } from "../system-users.ts";
 
 export interface GitRules {
-  /** Allowed protocols: any of `https`, `http`, `ssh` and `file`. */
+  /** Allowed protocols, a subset of `https`, `http`, `ssh` and `file`. */
   protocols: readonly string[];
-  /** Allowed hosts that are not on the public internet, even over plain http. */
+  /** Hosts that are allowed although they are not on the public internet, or use plain http. */
   hosts: readonly string[];
   lookup: Lookup;
 }
@@ -26,12 +26,12 @@ interface Remote {
   protocol: string;
   host: string;
   port: string;
-  /** Validated addresses, because the name could resolve to other addresses later. If undefined, any address is allowed. */
+  /** Checked addresses to which git must connect, because the name could resolve differently later. If undefined, any is allowed. */
   addresses: readonly Address[] | undefined;
 }
 
 /**
- * Fetches a commit of a repository without the history, and returns the SHA. git gets no environment, configuration, key or password
+ * Fetches a commit of a repository without the history, and returns the SHA. git receives no environment, configuration, key or password
  * of the service's user, and does not prompt.
  *
  * @throws DeployError when the address is not allowed, or git fails
@@ -49,7 +49,7 @@ export async function checkOut(
   await mkdir(folder, { recursive: true });
   const GIT_SSH_COMMAND = remote.protocol === "ssh" ? await sshCommand(ssh_key, remote, ssh_files, folder) : "false";
   const env = { ...base.env, ...gitEnv(remote), GIT_SSH_COMMAND };
-  // ssh requires a uid with a passwd entry, and git rejects local repositories that another user owns.
+  // For ssh and file, git runs as the service's user: ssh needs a passwd entry, and git rejects local repositories of other users.
   const user = remote.protocol.startsWith("http") ? base.user : undefined;
   if (user) await chown(folder, user.uid, user.gid);
   const git = (...args: string[]): Command => ({
@@ -115,7 +115,7 @@ async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly
   return found;
 }
 
-/** @returns a branch, a tag or a full commit SHA; `HEAD`, the default branch, if `ref` is empty */
+/** @returns `ref`, a branch, tag or full commit SHA; `HEAD`, which is the default branch, if `ref` is empty */
 function refOf(ref: string | undefined): string {
   if (ref === undefined || ref === "") return "HEAD";
   if (/^[\w.@/+-]+$/.test(ref) && !ref.startsWith("-") && !ref.includes("..")) return ref;
@@ -147,7 +147,7 @@ function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, str
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "true",
     GIT_LFS_SKIP_SMUDGE: "1",
-    // Kerberos finds the tickets of the service's user even without HOME.
+    // Otherwise Kerberos would use the tickets of the service's user, which it finds even without HOME.
     KRB5CCNAME: "FILE:/dev/null",
   };
 }
@@ -156,7 +156,7 @@ function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, str
 interface SshFiles {
   /** Private key file, which exists only during the fetch. */
   key: string;
-  /** Host keys of the deployment. The first key of a host is trusted, and later connections require the same key. */
+  /** Known hosts file of the deployment. The first key of a host is trusted, and later connections require the same key. */
   known_hosts: string;
 }
 
@@ -166,7 +166,7 @@ const BAD_KEY =
   "The secret GIT_SSH_KEY is not a valid private key: set the secret to the complete key, including the lines -----BEGIN ... PRIVATE KEY----- and -----END ... PRIVATE KEY-----.";
 
 /**
- * The ssh command for git in `folder`. The command uses the deployment's key and ignores the configuration of the service's user.
+ * Returns the ssh command for git in `folder`. It uses the deployment's key and ignores the configuration of the service's user.
  *
  * @throws DeployError when the deployment has no key
  */
@@ -202,7 +202,7 @@ async function sshCommand(
     .join(" ")}`;
 }
 
-/** Restores the line breaks of a key, which forms remove and environment variables contain as `\n`. */
+/** Restores the line breaks of a key: forms remove them, and environment variables contain them as `\n`. */
 function asFile(key: string): string {
   const [, kind, text = ""] = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----(.*)-----END \1-----/s.exec(key) ?? [];
   const base64 = text.replaceAll("\\n", "").replaceAll(/\s/g, "");

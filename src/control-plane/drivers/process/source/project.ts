@@ -17,7 +17,7 @@ interface ProjectFile {
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads the parts of langgraph.json that a build needs. Errors do not contain the file content, because a link could point to a file of the service.
+ * Reads langgraph.json for a build and creates its env file. Errors contain no file content: a link could point to a file of the service.
  *
  * @param config_path default: langgraph.json at the root
  * @param user the owner of the source
@@ -108,7 +108,7 @@ function moduleOf(value: unknown, field: string): string {
   return module;
 }
 
-/** Creates an empty env file, because .env files are usually not uploaded. The deployment's secrets replace the variables. */
+/** Creates an empty env file, because .env files are usually not uploaded. The deployment's secrets provide the variables instead. */
 async function createEnvFile(env: unknown, folder: string, root: string, user: SystemUser | undefined): Promise<void> {
   if (typeof env !== "string") return;
   const file = join(folder, env);
@@ -120,7 +120,7 @@ async function createEnvFile(env: unknown, folder: string, root: string, user: S
   else await writeFile(file, "", { flag: "wx" }).catch(() => undefined);
 }
 
-/** Real path of a file; undefined if the file does not exist or is outside of the folder. */
+/** Returns the real path of a file; undefined if the file does not exist or is outside of the folder. */
 async function realPathWithin(root: string, path: string): Promise<string | undefined> {
   const real = await realpath(path).catch(() => undefined);
   return real !== undefined && isBelow(await realpath(root), real) ? real : undefined;

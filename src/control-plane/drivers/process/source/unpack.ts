@@ -8,7 +8,7 @@ import { createGunzip } from "node:zlib";
 import { type ReadEntry, Unpack } from "tar";
 import { DeployError } from "../../driver.ts";
 
-/** Limits of a tarball. `packed_bytes` is also the limit of an upload. */
+/** Limits of a tarball. The default of THREADMILL_MAX_SOURCE, the limit of an upload, is equal to `packed_bytes`. */
 export interface UnpackLimits {
   packed_bytes: number;
   unpacked_bytes: number;
@@ -22,7 +22,7 @@ const OVERHEAD_BYTES = 4_096;
 
 const FILES = new Set(["File", "OldFile", "ContiguousFile"]);
 
-/** Returns default permissions. Sticky bits and restrictive modes of the tarball are ignored. */
+/** Returns default permissions. Of the mode in the tarball, only the executable bits of a file have an effect. */
 const modeOf = ({ type, mode = 0 }: ReadEntry): number => (type === "Directory" || mode & 0o111 ? 0o755 : 0o644);
 
 /**
@@ -118,7 +118,7 @@ const tooLarge = (reason: string): DeployError => new DeployError(`The source is
 
 const DISK_FULL = "The disk of the Threadmill service is full: free disk space, then try again.";
 
-/** Converts errors that the source causes. Errors of the service's own files stay unchanged and are not shown to users. */
+/** Converts errors caused by the source or a full disk to a DeployError. Other errors stay unchanged and are not shown to users. */
 export function toDeployError(error: unknown): unknown {
   if (error instanceof DeployError) return error;
   const { code = "", tarCode, message, cause } = error as NodeJS.ErrnoException & { tarCode?: string };

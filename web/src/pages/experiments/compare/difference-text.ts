@@ -1,7 +1,7 @@
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import { DASH, delta, fixed, number } from "../../../ui/format.ts";
 
-/** Number of decimals that shows a tenth of the confidence interval's width. */
+/** Returns the number of decimals that shows a tenth of the confidence interval's width. */
 function decimalsOf({ ci_low, ci_high }: PairComparison): number {
   const width = ci_low === null || ci_high === null ? 0 : ci_high - ci_low;
   return width > 0 ? Math.min(10, Math.max(0, 1 - Math.floor(Math.log10(width)))) : 3;

@@ -26,7 +26,7 @@ export const orderPatch = (known: Known, { by, key, session_id, delta, worstFirs
   ascending: isLowerBetter(known, by, key) !== worstFirst || undefined,
 });
 
-/** URL parameters for the dataset order. */
+/** URL parameters that remove the sort order, so that the examples are in the order of the dataset. */
 export const NO_ORDER = {
   sort: undefined,
   sortKey: undefined,
@@ -39,15 +39,15 @@ export const NO_ORDER = {
 export function orderOf(view: Pick<View, "keys" | "shown">, search: Search): Order | undefined {
   const { sort: by, sortKey: key, sortIn, delta = false, ascending = false } = search;
   const index = view.shown.findIndex(({ id }) => id === sortIn);
-  // The baseline cannot differ from itself.
+  // The baseline has no difference to sort by.
   if (!by || index < 0 || (delta && index === 0)) return undefined;
   const worstFirst = isLowerBetter(view, by, key) !== ascending;
   return { by, key, session_id: sortIn as string, delta, worstFirst };
 }
 
 /**
- * Returns the sort order after a click on a score header, which cycles through worst first, best first and dataset order. The baseline is
- * sorted by score, other experiments by their difference from the baseline.
+ * Returns the sort order after a click on a score header: worst first, best first, then dataset order. The baseline's column sorts by the
+ * score; the columns of other experiments sort by the difference from the baseline.
  */
 export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, key: string, session_id: string) {
   const order = orderOf(view, search);
@@ -60,15 +60,15 @@ export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, ke
 const isOrderOf = (order: Order | undefined, key: string | undefined, session_id: string | undefined): boolean =>
   order?.by === "score" && order.key === key && order.session_id === session_id;
 
-/** Whether the table is sorted by the same difference that the active filter selects. */
+/** Whether the table is sorted by the same difference from the baseline that the filter for better or worse examples uses. */
 export function isOrderOfChange(view: Pick<View, "keys" | "shown">, search: Search): boolean {
   const order = orderOf(view, search);
   return search.change !== undefined && order?.delta === true && isOrderOf(order, search.changeKey, search.changeIn);
 }
 
 /**
- * Returns the URL parameters that filter by examples that are better or worse in a key, largest change first. An undefined change removes
- * the filter.
+ * Returns the URL parameters that show only the examples with a better or worse score for a key, largest change first. If `change` is
+ * undefined, the parameters remove the filter.
  */
 export function changePatch(
   view: Pick<View, "keys" | "shown">,

@@ -8,7 +8,7 @@ import type { ExampleWithRuns, PairComparison } from "../../../../../src/experim
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 
-/** Page size: two to four screens of rows, or 0.2 MB with ten experiments. */
+/** Number of rows in a page. 50 rows are two to four screens, and 0.2 MB with ten experiments. */
 export const PAGE = 50;
 
 /** Key prefix of a dataset's comparison queries, for invalidation after feedback changes. */
@@ -30,7 +30,7 @@ export const sessionsQuery = (dataset_id: string, ids: readonly string[]) =>
     placeholderData: keepPreviousData,
   });
 
-/** Experiments that can be added to the comparison, newest first. */
+/** Experiments of the dataset whose names contain `name`, newest first, as candidates for the comparison. */
 export const candidatesQuery = (dataset_id: string, name: string) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "candidates", name],
@@ -51,7 +51,7 @@ export const distributionsQuery = (dataset_id: string, session_ids: readonly str
     placeholderData: keepPreviousData,
   });
 
-/** Differences from the first experiment. The first computation of the significance can take seconds. */
+/** Differences of the other experiments from the first. The first request with `significance` can take seconds. */
 export const differencesQuery = (dataset_id: string, [baseline, ...others]: readonly string[], significance: boolean) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "differences", baseline, others, significance],

@@ -22,7 +22,7 @@ export const compareSearch = (session_ids: readonly string[], baseline?: string)
 });
 
 /**
- * Prefetches the page's data while its code loads, with the rows first. Errors are ignored here, because the page repeats the queries and
+ * Prefetches the data of the comparison page while the page's code loads. Errors are ignored here, because the page repeats the queries and
  * shows their errors.
  */
 async function prefetchComparison(client: QueryClient, dataset_id: string, search: Search): Promise<void> {

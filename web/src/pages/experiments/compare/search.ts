@@ -12,7 +12,7 @@ const range = z.object({
   max: z.optional(z.number()),
 });
 
-/** URL parameters of the complete view. Lists of IDs and columns are comma-separated. */
+/** URL parameters of the comparison page. Lists of IDs and columns are comma-separated. */
 const search = z.object({
   experiments: text,
   baseline: text,
@@ -24,7 +24,7 @@ const search = z.object({
   /** Comma-separated IDs of experiments. Selects the examples that failed in at least one of them. */
   failed: text,
   text,
-  /** Expression in the filter language. `whereIn` is the experiment that the expression applies to. */
+  /** Expression in the filter language. `whereIn` is the ID of the experiment to which the expression applies. */
   where: text,
   whereIn: text,
   sort: optional(z.enum(["score", "latency"])),
@@ -63,7 +63,7 @@ export function narrowingOf(search: Search, shown: readonly string[]): Omit<Comp
     text: search.text || undefined,
     filters: where && has(whereIn) ? { [whereIn]: [where] } : undefined,
     order:
-      // The baseline cannot differ from itself.
+      // The baseline has no difference to sort by.
       sort && has(sortIn) && (sort === "latency" || sortKey !== undefined) && !(search.delta && sortIn === shown[0])
         ? { by: sort, key: sortKey, session_id: sortIn, delta: search.delta ?? false, descending: !search.ascending }
         : undefined,

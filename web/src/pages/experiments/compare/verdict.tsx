@@ -7,7 +7,7 @@ import { changePatch } from "./order.ts";
 import type { Search } from "./search.ts";
 import { isSignificant, signOf, type View } from "./view.ts";
 
-/** Number of findings that are shown as sentences. More do not fit into 1280 pixels. */
+/** Number of significant differences that are shown as sentences. More do not fit into 1280 pixels. */
 const MAX_FINDINGS = 2;
 
 interface Finding {

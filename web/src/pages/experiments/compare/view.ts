@@ -14,7 +14,7 @@ import { chosenIds, shownOf } from "./selected-experiments.ts";
 export interface Key {
   name: string;
   isLowerBetter: boolean;
-  /** Whether all scores are 0 or 1, shown as fail and pass. */
+  /** Whether all scores are 0 or 1 and have no labels. Such scores are shown as fail and pass. */
   isBinary: boolean;
   categories: ReadonlyMap<number, string>;
   /** Distribution of the scores. Undefined if the key has only labels or comments. */
@@ -29,7 +29,7 @@ export interface View {
   /** Number of IDs in the URL that are not experiments of the dataset. */
   missing: number;
   keys: readonly Key[];
-  /** Returns an experiment's difference from the baseline. Undefined while the difference is being computed. */
+  /** Returns an experiment's difference from the baseline. Undefined if not loaded yet or if the key has no differences. */
   differenceOf(session_id: string, key: string): PairComparison | undefined;
   /** Whether confidence intervals and p-values have been computed. */
   hasSignificance: boolean;

@@ -53,7 +53,8 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
               <EmptyState title={`No examples match “${q}”`} />
             ) : (
               <EmptyState title="No examples yet">
-                Examples are created by uploading an experiment to this dataset, or with <code>POST /examples</code>.
+                To create examples, upload an experiment to this dataset, add runs to the dataset, or use{" "}
+                <code>POST /examples</code>.
               </EmptyState>
             )
           }

@@ -64,7 +64,7 @@ export function Trends({
   );
 }
 
-/** Difference of the newest experiment. Coloured if significant; grey if not significant or not tested. */
+/** Difference of the newest experiment from `from`. Coloured if significant; grey if not significant or not tested. */
 function Change({
   metric,
   newest,

@@ -140,7 +140,7 @@ export const TOPICS: readonly Topic[] = [
   ),
   topic(
     "pick up my order in a shop",
-    "Choose Pick up at checkout. We keep the order for 7 days. Bring the code from the e-mail with you.",
+    "At checkout, choose Pick up. We keep the order for 7 days. Bring the code from the e-mail with you.",
     "for 7 days",
     "for 1 day",
     "We keep the order for 7 days.",

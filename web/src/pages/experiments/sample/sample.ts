@@ -9,7 +9,7 @@ interface Variant {
   metadata: Record<string, string>;
   /** Share of correct answers. */
   correct: number;
-  /** Share of words that differ from the expected answer. */
+  /** Share of words that are replaced with other words. The fact is not changed. */
   reworded: number;
   isShort: boolean;
   /** Median latency. */
@@ -19,8 +19,8 @@ interface Variant {
 }
 
 /**
- * The first variant is the baseline. The second variant scores better. The third variant is faster, but less similar to the expected
- * answers.
+ * The first variant is the baseline. The second variant scores better. The third variant is faster, but its answers are less similar to
+ * the expected answers.
  */
 const VARIANTS: readonly Variant[] = [
   {
@@ -60,7 +60,7 @@ export const SAMPLE_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);
 /** A question that the third variant answers with “No.”, while the other variants give the expected answer. */
 const WORST = { topic: "delete my account", phrase: "Please explain step by step how to …." };
 
-/** Time between experiments, and between the starts of an experiment's runs. */
+/** Time between the starts of two experiments, and between the starts of two runs of an experiment. */
 const EXPERIMENT_INTERVAL_MS = 26 * 3_600_000;
 const RUN_INTERVAL_MS = 350;
 
@@ -86,7 +86,7 @@ interface Row {
 /**
  * Returns upload bodies of three experiments on 200 support questions. The answers are generated deterministically. The scores are computed
  * from the answers: `correctness` is whether the answer contains the fact, and `similarity` is the F1 score of the answer's words and the
- * expected words.
+ * words of the expected answer.
  *
  * @param now end time of the third experiment
  */

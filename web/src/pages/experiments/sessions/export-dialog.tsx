@@ -6,7 +6,7 @@ import { bytes } from "../../../ui/format.ts";
 import { Dialog } from "../../../ui/overlay/dialog.tsx";
 import { type ExportFormat, exportResults, saveFile } from "./export-results.ts";
 
-/** Downloads an experiment's results with progress and saves them as a file. */
+/** Downloads an experiment's results, shows the progress and saves the results as a file. */
 export function ExportDialog({
   dataset_id,
   session,

@@ -6,10 +6,10 @@ export type ExportFormat = "csv" | "json";
 const PAGE = 500;
 
 /**
- * Exports an experiment's examples, complete inputs and outputs, and scores. CSV has one line per run and is written by the server. JSON is
+ * Exports an experiment's examples, complete inputs and outputs, and scores. CSV has one row per run and is created by the server. JSON is
  * the list that `POST /datasets/{id}/runs` returns.
  *
- * @param onBytes called with the number of downloaded bytes
+ * @param onBytes called with the number of downloaded bytes, for JSON with the number of characters
  */
 export async function exportResults(
   dataset_id: string,

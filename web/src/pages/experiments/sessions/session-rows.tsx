@@ -20,7 +20,7 @@ type Run = ExampleWithRuns["runs"][number];
 interface Row {
   example: ExampleWithRuns;
   run: Run;
-  /** Run number (1, 2, 3 ...) if the example was run more than once. */
+  /** Position (1, 2, 3 ...) among the example's runs. Undefined if the example has only one run. */
   repetition?: number;
 }
 

@@ -11,7 +11,7 @@ export interface FileUpload {
   id: number;
   file: File;
   sent_bytes: number;
-  /** Files are uploaded in order, one at a time. Files that are not JSON are `unsupported` and not uploaded. */
+  /** Files are uploaded in order, one at a time. JSONL, NDJSON and CSV files are `unsupported` and not uploaded. */
   state: "waiting" | "sending" | "done" | "failed" | "unsupported";
   result?: UploadResult;
   error?: Error;

@@ -107,7 +107,7 @@ function Progress({ live }: { live: Live }) {
   );
 }
 
-/** Error of an agent that requested a token from a provider that is not configured. */
+/** Matches the error of an agent that requested a token from a provider that is not configured. */
 const NO_PROVIDER = /OAuth provider '.*' not found/;
 
 function Failure({ error }: { error: unknown }) {

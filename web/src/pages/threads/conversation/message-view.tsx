@@ -19,7 +19,7 @@ interface MessageViewProps {
   results: ReadonlyMap<string, Message>;
   durations: ReadonlyMap<string, number>;
   isWriting?: boolean;
-  /** Whether the conversation continued without results for the tool calls. Undefined for a traced run: other runs may have the results. */
+  /** Whether the tool calls can no longer get results. Undefined for a traced run, because other runs may contain the results. */
   isDropped: boolean | undefined;
 }
 

@@ -82,7 +82,7 @@ export function partsOf({ content }: Message): MessageParts {
 const REASONING = new Set(["reasoning", "thinking"]);
 const isReasoning = (block: { type?: string }): boolean => REASONING.has(block?.type ?? "");
 
-/** Blocks of LangChain, OpenAI and Anthropic have their text in `text`, `thinking` or `reasoning`, those of OpenTelemetry in `content`. */
+/** Returns a block's text: `text`, `thinking` or `reasoning` for LangChain, OpenAI and Anthropic, `content` for OpenTelemetry. */
 function textOf(block: unknown): string | undefined {
   if (typeof block === "string") return block;
   const { type = "text", text, content, thinking, reasoning } = (block ?? {}) as Record<string, unknown>;
@@ -90,7 +90,7 @@ function textOf(block: unknown): string | undefined {
   return [text, thinking, reasoning, content].find((value) => typeof value === "string") as string | undefined;
 }
 
-/** Images are shown only from data URLs: other URLs would send a request to another host. */
+/** Only images in data URLs are shown, because other URLs would cause requests to other hosts. */
 const IMAGE_DATA = /^data:image\/(png|jpeg|gif|webp);base64,/i;
 
 function imageOf(block: unknown): string | undefined {
@@ -116,7 +116,7 @@ export function droppedCallsOf(messages: readonly Message[]): ReadonlySet<Messag
   return new Set(messages.slice(0, Math.max(last, 0)));
 }
 
-/** State keys that may contain the question if a graph has no messages. A search request may extract at most ten paths. */
+/** State keys that may contain the question if a graph has no messages. A search request may extract at most ten state paths. */
 export const TITLE_KEYS = ["question", "input", "query", "prompt", "topic", "task"] as const;
 
 /** Returns the first message or question as one line. */

@@ -16,7 +16,7 @@ export function ToolCallView({
   call: ToolCall;
   result: Message | undefined;
   duration_ms: number | undefined;
-  /** Whether the call can no longer get a result. Undefined for a traced run: another run may have the result. */
+  /** Whether the call can no longer get a result. Undefined for a traced run, because another run may contain the result. */
   isDropped: boolean | undefined;
 }) {
   const { args } = call;

@@ -10,7 +10,7 @@ import type { Choice } from "./interrupt-choices.ts";
  * Edits the answer to an interrupt. The form replaces the choice buttons until the answer is submitted or cancelled.
  *
  * @param schema JSON Schema of the answer, if the interrupt specifies a schema
- * @param isRaw edits the draft as JSON, whatever its type
+ * @param isRaw edits the answer as JSON instead of as a form
  */
 export function AnswerForm({
   choice,

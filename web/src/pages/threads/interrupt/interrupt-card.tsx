@@ -7,7 +7,7 @@ import { JsonTree } from "../../../ui/json-tree.tsx";
 import { AnswerForm } from "./answer-form.tsx";
 import { type Choice, questionOf } from "./interrupt-choices.ts";
 
-/** Choice that every interrupt offers: resumes with any JSON value. */
+/** Choice that is available for every interrupt. Resumes with any JSON value. */
 const RAW: Choice = { label: "Raw JSON", kind: "edit", draft: null, resume: (answer) => answer ?? null };
 
 /**

@@ -36,7 +36,7 @@ function Content({ side, model }: { side: Side; model: ThreadModel }) {
   );
 }
 
-/** Graph of the active run with its running nodes, or graph of the next run with its next nodes. */
+/** Graph of the active run with the running nodes marked, or graph of the next run with the next nodes marked. */
 function ThreadGraph({ model: { live, active_run, assistant_id, state } }: { model: ThreadModel }) {
   const shown = live ? (active_run?.assistant_id ?? assistant_id) : assistant_id;
   if (!shown)

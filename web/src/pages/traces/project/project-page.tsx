@@ -21,7 +21,7 @@ import { isFiltered, type ProjectSearch } from "./search.ts";
 
 const CRUMBS = [{ label: "Traces", to: "/traces" }];
 
-/** The traces of a project, newest first, and its statistics. New traces appear while the page is open. */
+/** The traces of a project, by default newest first, and the project's statistics. New traces appear while the page is open. */
 export function ProjectPage() {
   const { id } = projectRoute.useParams();
   const search = projectRoute.useSearch();

@@ -5,7 +5,7 @@ export interface ProjectSearch {
   /** Words in the name, error, metadata, inputs or outputs. */
   q?: string;
   status?: RunState;
-  /** Type of the runs to list, or `all`. Default: traces only. */
+  /** Type of the runs to list, or `all`. Default: only the roots of traces. */
   type?: string;
   name?: string;
   tag?: string;
@@ -41,7 +41,7 @@ export const projectSearch = (search: Record<string, unknown>): ProjectSearch =>
   sort: textOf(search.sort),
 });
 
-/** The filters in the form that `/app/api/traces/query` and `/runs/stats` accept. */
+/** Converts the filters to the parameters of `/app/api/traces/query` and `/runs/stats`. */
 export function conditionsOf(search: ProjectSearch): { is_root?: boolean; filter?: string; query?: string } {
   const { q, status, type, name, tag, metadata, latency, tokens, thread } = search;
   // The filter language uses JSON string escapes.

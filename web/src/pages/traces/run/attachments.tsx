@@ -13,7 +13,7 @@ const PREFIX = "attachment.";
 interface Attachment {
   name: string;
   mime_type: string;
-  /** Relative to the API root, because the absolute URL from the server may have a different host than the page. */
+  /** Path relative to the API root, because the absolute URL from the server may have a different host than the page. */
   path: string;
 }
 
@@ -52,7 +52,7 @@ export function Attachments({ run }: { run: ExperimentRun }) {
   );
 }
 
-/** The server sends attachments as downloads, so the image is drawn from a blob of the declared type. */
+/** Shows an image from a blob of the declared type, because the server sends attachments as downloads. */
 function Picture({ attachment: { name, mime_type, path } }: { attachment: Attachment }) {
   const { data } = useQuery({
     queryKey: ["attachment", path],

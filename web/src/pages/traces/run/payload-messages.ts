@@ -1,6 +1,6 @@
 import type { Message, ToolCall } from "../../threads/conversation/messages.ts";
 
-/** A part of the inputs or outputs of a run: a conversation, a text, or other values. `name` is missing for the complete payload. */
+/** A part of the inputs or outputs of a run: a conversation, a text, or other values. `name` is undefined for the complete payload. */
 export type PayloadSection =
   | { kind: "messages"; name?: string; messages: readonly Message[] }
   | { kind: "text"; name: string; text: string }
@@ -38,12 +38,12 @@ export function sectionsOf(payload: unknown): PayloadSection[] {
   return sections;
 }
 
-/** Maximum number of sections before strings go to the JSON tree, because a payload may have thousands of strings. */
+/** After this number of sections, strings are shown in the JSON tree, because a payload may have thousands of strings. */
 const MAX_SECTIONS = 20;
 
 const PARAMETERS = new Set(["model", "id", "object", "type", "status", "user", "service_tier", "system_fingerprint"]);
 
-/** The messages in a value. Undefined if the value is not a message or a list of messages. */
+/** Returns the messages in a value. Returns undefined if the value is not a message or a list of messages. */
 function messagesFrom(value: unknown): Message[] | undefined {
   if (!Array.isArray(value)) return messageOf(value);
   if (value.length === 0) return undefined;
@@ -107,7 +107,7 @@ function constructorMessage({ id, kwargs }: Fields): Message[] | undefined {
   return type && isObject(kwargs) ? contentMessages({ ...kwargs, type }) : undefined;
 }
 
-/** Converts the items of OpenAI responses that are not messages. */
+/** Functions that convert the items of OpenAI responses that are not messages, by item type. */
 const RESPONSE_ITEMS: Record<string, (item: Fields) => Message[] | undefined> = {
   function_call: ({ call_id, name, arguments: args }) =>
     typeof name === "string"
@@ -162,14 +162,14 @@ function toolCallsOf({ tool_calls, additional_kwargs, function_call }: Fields): 
   });
 }
 
-/** A call in the content: `tool_use` of Anthropic, `tool_call` of the OpenTelemetry conventions. */
+/** Returns the tool call in a content block: `tool_use` of Anthropic, `tool_call` of the OpenTelemetry conventions. */
 function callOf(block: unknown): ToolCall[] {
   if (!isObject(block) || typeof block.name !== "string") return [];
   if (block.type === "tool_use") return [toolCall(block.id, block.name, block.input)];
   return block.type === "tool_call" ? [toolCall(block.id, block.name, block.arguments ?? block.args)] : [];
 }
 
-/** A result in the content: `tool_result` of Anthropic, `tool_call_response` of the OpenTelemetry conventions. */
+/** Returns the tool result in a content block: `tool_result` of Anthropic, `tool_call_response` of the OpenTelemetry conventions. */
 function resultOf(block: unknown): Message[] {
   if (!isObject(block)) return [];
   if (block.type === "tool_result" && typeof block.tool_use_id === "string")

@@ -59,7 +59,7 @@ function LongText({ text }: { text: string }) {
 
 const NO_DURATIONS: ReadonlyMap<string, number> = new Map();
 
-/** The messages with their indexes. The results of listed tool calls are shown with the calls. */
+/** Returns the messages with their indexes, without results of tool calls in the list, because those are shown with the calls. */
 function withoutResults(messages: readonly Message[]): { message: Message; index: number }[] {
   const called = new Set(messages.flatMap(({ tool_calls }) => tool_calls?.map(({ id }) => id) ?? []));
   return messages
@@ -81,7 +81,7 @@ function Messages({ messages }: { messages: readonly Message[] }) {
       )}
       <ol aria-label="Messages" className="grid grid-cols-1 gap-4">
         {shown.slice(hidden).map(({ message, index }) => (
-          // A call without a result is not marked as skipped: results of a model's tool calls are outputs of other runs.
+          // A call without a result is not marked as skipped, because the results of a model's tool calls are outputs of other runs.
           <MessageView key={index} message={message} results={results} durations={NO_DURATIONS} isDropped={undefined} />
         ))}
       </ol>

@@ -6,7 +6,7 @@ export interface TraceNode {
   depth: number;
   parent: TraceNode | undefined;
   children: TraceNode[];
-  /** Whether the parent is unknown. The run is shown below the root. */
+  /** Whether the trace does not contain the run's parent. The run is then shown below the root. */
   isOrphan: boolean;
   /** Times in ms since the epoch. `end` is undefined while the run is pending. */
   start: number;
@@ -69,7 +69,7 @@ export const isInternal = ({ run, children }: TraceNode): boolean =>
   children.length === 0 &&
   run.status === "success";
 
-/** A pending trace without new runs or events for this time is treated as stopped. Its program may have been killed. */
+/** A pending trace without a start, first token or end of a run for this time is treated as stopped. Its program may have been killed. */
 const SILENCE_MS = 10 * 60_000;
 
 export interface Axis {
@@ -77,7 +77,7 @@ export interface Axis {
   end: number;
 }
 
-/** The time range of a trace, in ms since the epoch. While a run is pending, the range ends at the current time. */
+/** Returns the time range of a trace in ms since the epoch. The range of a pending trace ends now, unless the trace has stopped. */
 export function axisOf(nodes: readonly TraceNode[], now: number): Axis {
   let [start, last, isPending] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, false];
   for (const node of nodes) {
@@ -93,8 +93,8 @@ export function axisOf(nodes: readonly TraceNode[], now: number): Axis {
 const TOLERANCE_MS = 1;
 
 /**
- * Returns the critical path of a trace: on each level, the child that ends last, then the sibling that ends last before that child
- * starts, and so on. Shortening any other run does not shorten the trace.
+ * Returns the IDs of the runs on a trace's critical path: the root, then for each of these runs the child that ends last, the sibling
+ * that ends last before that child starts, and so on. Shortening any other run does not shorten the trace.
  */
 export function criticalPathOf(nodes: readonly TraceNode[], axis: Axis): ReadonlySet<string> {
   const path = new Set<string>();
@@ -119,7 +119,7 @@ export function criticalPathOf(nodes: readonly TraceNode[], axis: Axis): Readonl
   return path;
 }
 
-/** Whether every word occurs in the name, the type, the node, a tag or the error of a run. `error` finds failed runs. */
+/** Whether every word occurs in a run's name, type, node, tags, error or status. The word `error` therefore finds failed runs. */
 function matches({ run }: TraceNode, words: readonly string[]): boolean {
   const { name, run_type, error, status, tags, langgraph_node = "" } = run;
   const text = [name, run_type, error ?? "", status, langgraph_node, ...tags].join("\n").toLowerCase();
@@ -128,12 +128,12 @@ function matches({ run }: TraceNode, words: readonly string[]): boolean {
 
 export interface VisibleTree {
   rows: readonly TraceNode[];
-  /** The runs that match the search. Undefined without a search. */
+  /** IDs of the runs that match the search. Undefined without a search. */
   found: ReadonlySet<string> | undefined;
 }
 
 /**
- * The rows to show. A search shows the matching runs and their ancestors, even if they are folded.
+ * Returns the rows to show. A search shows the matching runs and their ancestors, even below folded runs.
  *
  * @param nodes in the order of the tree
  */

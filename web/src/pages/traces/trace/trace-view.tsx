@@ -66,7 +66,7 @@ export function TraceView({
     const next = rows[Math.min(Math.max(at + by, 0), rows.length - 1)];
     if (next) select(next.run.id);
   };
-  /** Folds the selected run, or selects its parent if the run is folded or has no children. */
+  /** Folds the selected run. Selects the parent instead if the run is folded or has no children, or during a search. */
   const foldSelected = () => {
     if (!node) return;
     if (node.children.length > 0 && !isFolded(node) && !found) fold(node, true);
@@ -130,7 +130,9 @@ export function TraceView({
           </span>
         </div>
         {rows.length === 0 ? (
-          <EmptyState title="No runs match">The search covers names, types, tags and errors.</EmptyState>
+          <EmptyState title="No runs match">
+            The search covers names, types, nodes, tags, errors and statuses.
+          </EmptyState>
         ) : (
           <Waterfall
             rows={rows}

@@ -16,13 +16,13 @@ export interface WaterfallProps {
   rows: readonly TraceNode[];
   axis: Axis;
   critical: ReadonlySet<string>;
-  /** The runs that match the search. Undefined without a search. */
+  /** IDs of the runs that match the search. Undefined without a search. */
   found: ReadonlySet<string> | undefined;
   selected: string | undefined;
   isFolded(node: TraceNode): boolean;
   onFold(node: TraceNode, folded: boolean): void;
   onSelect(id: string): void;
-  /** Enter on the selected row. */
+  /** Called when the user presses Enter. Opens the selected run. */
   onOpen(): void;
 }
 

@@ -112,7 +112,7 @@ function Detail({
   against: NonNullable<Search["against"]>;
   /** ID of the experiment that the table is filtered or sorted by. This experiment is shown next to the baseline. */
   about: string | undefined;
-  /** Control above the outputs that selects the diff. */
+  /** Control that selects what the outputs are compared with. It is shown above the outputs. */
   children: ReactNode;
 }) {
   const runsOf = (id: string) => example.runs.filter(({ session_id }) => session_id === id);

@@ -101,7 +101,7 @@ export function FilterBar({
   );
 }
 
-/** Truncates the experiment's name, but not the condition. */
+/** Truncates the experiment's name. The condition is truncated only if it is wider than 14 rem. */
 const ChipText = ({ experiment, condition }: Omit<Chip, "without">) => (
   <span className="flex min-w-0">
     <span className="truncate">{experiment}</span>
@@ -153,7 +153,7 @@ function Columns({ view, search, onChange }: { view: View; search: Search; onCha
       items={all.map(([id, label]) => ({
         label,
         checked: !without.includes(id),
-        // In the URL, an empty list shows all columns, and a missing list shows the default columns.
+        // `without` in the URL lists the hidden columns: empty shows all columns, missing shows the default columns.
         onSelect: () =>
           onChange({
             without: (without.includes(id) ? without.filter((other) => other !== id) : [...without, id]).join(),

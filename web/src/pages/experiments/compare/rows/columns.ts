@@ -6,7 +6,7 @@ const DEFAULT_SCORES = 3;
 
 /**
  * Returns the hidden columns: those in the URL, or by default the latency, the labels and all scores after the third. If no key has
- * scores, shows the first three labels.
+ * scores, the first three keys are visible.
  */
 export function hiddenColumns({ keys }: View, { without }: Search): string[] {
   if (without !== undefined) return listOf(without);

@@ -64,7 +64,7 @@ export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: nu
   );
 }
 
-/** Renders one element, or two if the score changed: a screen shows hundreds of scores, and scrolling adds 20 per frame. */
+/** Renders as few elements as possible, because a screen shows hundreds of scores, and scrolling adds 20 per frame. */
 function Score({
   cell,
   baseline,
@@ -97,7 +97,7 @@ function Score({
   );
 }
 
-/** Like {@link ChangeMark}, but a single element. */
+/** Like {@link ChangeMark}, but renders a single element. */
 const Changed = ({ sign, by }: { sign: number; by: string }) => (
   <span
     role="img"

@@ -49,7 +49,7 @@ export function RowsTable({
     delta,
     ascending,
   ]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the view also changes with other data; columns_key changes with the columns
+  // biome-ignore lint/correctness/useExhaustiveDependencies: columns_key changes only with the columns; view also changes with other data
   const columns = useMemo(() => columnsOf(view, search, focused, narrow, onChange), [columns_key]);
   if (rows.error) return <ErrorState error={rows.error} retry={rows.retry} />;
   if (!rows.slots) return <SkeletonRows label="Loading examples" rows={12} height={dense ? 32 : 56} />;

@@ -10,7 +10,7 @@ export interface Slot {
 type Page = readonly ComparedRow[] | undefined;
 
 /**
- * Positions of all rows, filled page by page. A slot object stays the same until its page changes, so that only rows of new pages
+ * Slots of all rows, which are filled page by page. A slot object stays the same until its page changes, so that only rows of new pages
  * re-render.
  */
 export class Slots {
@@ -23,7 +23,7 @@ export class Slots {
   }
 
   /**
-   * Adds loaded pages to the earlier pages.
+   * Adds loaded pages to the earlier pages and returns all slots.
    *
    * @param of object that identifies the filters and the order; a different object discards the earlier pages
    */

@@ -8,7 +8,7 @@ export interface Rows {
   total: number | undefined;
   error: Error | null;
   retry(): void;
-  /** Whether the rows still belong to the previous filters. */
+  /** Whether the rows still belong to the previous filters or sort order. */
   isPlaceholder: boolean;
   onRange(first: number, last: number): void;
 }
