@@ -267,7 +267,7 @@ async function prepareFolder(folder: string, image_user: string | undefined): Pr
   return `${UNPRIVILEGED_UID}:${UNPRIVILEGED_UID}`;
 }
 
-/** UID of the unprivileged user `nobody` on most systems. */
+/** UID that most systems reserve for an unprivileged user. */
 const UNPRIVILEGED_UID = 65534;
 
 /** @param user the `USER` of an image: `<name or number>[:<group>]` */
