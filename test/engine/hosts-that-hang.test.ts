@@ -1,9 +1,12 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Intervals } from "../../src/config/config.ts";
 import { databases } from "../support/databases.ts";
 import { createProject, oneNodeGraph } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { readUntil } from "../support/stream.ts";
+import { until } from "../support/until.ts";
 
 const CONFIG = "test/graphs/hosts/langgraph.json";
 const GOOD = { assistant_id: "steps", input: { items: [] } };
@@ -73,6 +76,28 @@ it("a route of the HTTP app that blocks its thread delays no other request, and 
   const { status, body } = await blocked;
   expect([status, body.detail]).toEqual([502, expect.stringContaining("Its thread has ended.")]);
   expect((await service.request("GET", "/next")).text).toBe("fine");
+  await service.stop();
+  project.drop();
+});
+
+it("a host of reads that exits after a reload takes no request of its successor with it", async () => {
+  const graphs = `import { writeFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { graph } from "./agent.mjs";
+export const exits = async () => { writeFileSync(new URL("begun", import.meta.url), ""); await pause(1_000); process.exit(3); };
+export const slow = async () => { await pause(2_000); return graph; };`;
+  const langgraph = { graphs: { exits: "./graphs.mjs:exits", slow: "./graphs.mjs:slow" } };
+  const files = { "agent.mjs": oneNodeGraph("one"), "graphs.mjs": graphs, "langgraph.json": JSON.stringify(langgraph) };
+  const project = createProject(files);
+  const service = await startService({ inline: false, database: "sqlite", config: project.config });
+  expect(await service.threadmill.loaded).toEqual({});
+  const lost = service.request("GET", "/assistants/exits/graph");
+  await until("the old host has begun", async () => existsSync(join(project.folder, "begun")));
+  const reloaded = service.threadmill.reload(service.config);
+  const next = service.request("GET", "/assistants/slow/graph");
+  expect((await lost).status).toBe(503);
+  expect((await next).text).toContain("nodes");
+  await reloaded;
   await service.stop();
   project.drop();
 });

@@ -67,10 +67,10 @@ interface Results {
 /** The graph host for queries. The first query starts it. */
 export class QueryHost {
   readonly #options: QueryHostOptions;
-  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown> & { host: GraphHost }>();
   #host: GraphHost | undefined;
   #nextId = 1;
-  #ping: NodeJS.Timeout | undefined;
+  readonly #pings = new Map<GraphHost, NodeJS.Timeout>();
 
   constructor(options: QueryHostOptions) {
     this.#options = options;
@@ -82,14 +82,15 @@ export class QueryHost {
     timeout_ms = this.#options.timeout_ms,
   ): Promise<Results[Q["kind"]]> {
     this.#host ??= this.#start();
+    const host = this.#host;
     const id = this.#nextId++;
     const result = Promise.withResolvers<unknown>();
     const timer =
       timeout_ms === Number.POSITIVE_INFINITY
         ? undefined
         : setTimeout(() => this.#onTimeout(id, timeout_ms), timeout_ms);
-    this.#pending.set(id, result);
-    this.#host.send({ type: "query", id, query });
+    this.#pending.set(id, { ...result, host });
+    host.send({ type: "query", id, query });
     return result.promise.finally(() => clearTimeout(timer)) as Promise<Results[Q["kind"]]>;
   }
 
@@ -101,7 +102,7 @@ export class QueryHost {
   }
 
   async stop(): Promise<void> {
-    this.#clearPing();
+    for (const host of this.#pings.keys()) this.#clearPing(host);
     await this.#host?.terminate();
     this.#host = undefined;
   }
@@ -109,19 +110,23 @@ export class QueryHost {
   /** With `ping_timeout_ms`, a query that never ends does not affect others, unless it blocks the host. */
   #onTimeout(id: number, timeout_ms: number): void {
     const { ping_timeout_ms } = this.#options;
-    const terminate = () => this.#discard(`The graph host did not respond within ${timeout_ms} ms and was terminated.`);
+    // After a reload, it may be the old host.
+    const host = this.#pending.get(id)?.host;
+    if (!host) return;
+    const terminate = () =>
+      this.#discard(host, `The graph host did not respond within ${timeout_ms} ms and was terminated.`);
     if (ping_timeout_ms === undefined) {
       terminate();
       return;
     }
-    this.#host?.send({ type: "ping", id });
-    this.#ping ??= setTimeout(terminate, ping_timeout_ms);
+    host.send({ type: "ping", id });
+    if (!this.#pings.has(host)) this.#pings.set(host, setTimeout(terminate, ping_timeout_ms));
   }
 
   #start(): GraphHost {
     const host = this.#options.startHost(this.#options.setup(), {
       onMessage: (message) => this.#receive(host, message),
-      onExit: (reason) => this.#discard(`The graph host exited unexpectedly: ${reason}.`),
+      onExit: (reason) => this.#discard(host, `The graph host exited unexpectedly: ${reason}.`),
     });
     return host;
   }
@@ -132,7 +137,7 @@ export class QueryHost {
       if (message.error) pending?.reject(new GraphQueryError(message.error.name, message.error.message));
       else pending?.resolve(message.value);
     } else if (message.type === "pong") {
-      this.#clearPing();
+      this.#clearPing(host);
       const { timeout_ms } = this.#options;
       this.#settle(message.id)?.reject(
         new GraphQueryError("TimeoutError", `The query took longer than ${timeout_ms} ms.`),
@@ -154,17 +159,20 @@ export class QueryHost {
     return pending;
   }
 
-  #clearPing(): void {
-    clearTimeout(this.#ping);
-    this.#ping = undefined;
+  #clearPing(host: GraphHost): void {
+    clearTimeout(this.#pings.get(host));
+    this.#pings.delete(host);
   }
 
-  #discard(reason: string): void {
-    this.#clearPing();
+  #discard(host: GraphHost, reason: string): void {
+    this.#clearPing(host);
     this.#options.log.error({ reason }, "query graph host terminated");
-    void this.#host?.terminate();
-    this.#host = undefined;
-    for (const { reject } of this.#pending.values()) reject(new GraphQueryError("GraphHostError", reason));
-    this.#pending.clear();
+    void host.terminate();
+    if (this.#host === host) this.#host = undefined;
+    for (const [id, pending] of this.#pending) {
+      if (pending.host !== host) continue;
+      this.#pending.delete(id);
+      pending.reject(new GraphQueryError("GraphHostError", reason));
+    }
   }
 }
