@@ -22,7 +22,7 @@ const operations = {
     if (kind === "invalid")
       throw new InvalidRequestError([{ loc: ["body", 1], msg: "Field required", type: "missing" }]);
     if (kind === "json") throw new JsonError("is not valid JSON", { position: 7, reason: "Expecting value" });
-    throw Object.assign(new RangeError("out of range"), { code: "ERR_SOME" });
+    throw Object.assign(new RangeError("out of range"), { code: "ERR_SOME", errcode: 13 });
   },
   notCloneable: () => () => undefined,
   exit: () => process.exit(3),

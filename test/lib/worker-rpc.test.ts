@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isDiskFull } from "../../src/platform/database/database-errors.ts";
 import { ApiError, InvalidRequestError } from "../../src/platform/errors.ts";
 import { JsonError } from "../../src/platform/lib/json/json.ts";
 import { WorkerRpc, type WorkerRpcOptions } from "../../src/platform/lib/worker-rpc.ts";
@@ -52,7 +53,8 @@ describe("a worker thread", () => {
     expect(json).toBeInstanceOf(JsonError);
     expect(json).toMatchObject({ message: "is not valid JSON", fault: { position: 7, reason: "Expecting value" } });
     const other = await errorOf("other");
-    expect(other).toMatchObject({ message: "out of range", code: "ERR_SOME" });
+    expect(other).toMatchObject({ name: "RangeError", message: "out of range", code: "ERR_SOME", errcode: 13 });
+    expect(isDiskFull(other)).toBe(true);
     expect(other.stack).toContain("rpc-worker.ts");
   });
 

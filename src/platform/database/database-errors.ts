@@ -39,7 +39,8 @@ const codeOf = (error: unknown): string => String((error as { code?: unknown })?
 
 /** Whether the error is a connection failure, not a failed query. */
 export function isDisconnected(error: unknown): boolean {
-  if (error instanceof DatabaseUnavailableError) return true;
+  // An error from a worker thread keeps its name, but not its class.
+  if ((error as Error | undefined)?.name === "DatabaseUnavailableError") return true;
   const code = codeOf(error);
   // A missing socket file is ENOENT.
   if ((error as { syscall?: string })?.syscall === "connect") return true;

@@ -34,7 +34,7 @@ type WireError =
   | { type: "api"; code: ErrorCode; message: string }
   | { type: "invalid_request"; parts: InvalidPart[] }
   | { type: "json"; message: string; fault: JsonFault }
-  | { type: "other"; message: string; stack: string | undefined; code: string | undefined };
+  | { type: "other"; message: string; stack: string | undefined; fields: Record<string, unknown> };
 
 interface OpenCall {
   resolve(result: unknown): void;
@@ -184,12 +184,19 @@ async function execute(operations: Operations, { id, operation, args }: Request)
 const isGenerator = (value: unknown): value is Generator =>
   typeof value === "object" && value !== null && "next" in value && Symbol.iterator in value;
 
+/** Fields of driver and system errors by which callers distinguish a full disk or an unavailable database from a defect. */
+const KEPT_FIELDS = ["name", "code", "errcode", "syscall"];
+
 function toWire(error: unknown): WireError {
   if (error instanceof InvalidRequestError) return { type: "invalid_request", parts: error.parts };
   if (error instanceof ApiError) return { type: "api", code: error.code, message: error.message };
   if (error instanceof JsonError) return { type: "json", message: error.message, fault: error.fault };
-  const { message, stack, code } = error as Error & { code?: string };
-  return { type: "other", message, stack, code };
+  const { message, stack } = error as Error;
+  const fields = KEPT_FIELDS.flatMap((name) => {
+    const value = (error as Record<string, unknown>)[name];
+    return typeof value === "string" || typeof value === "number" ? [[name, value]] : [];
+  });
+  return { type: "other", message, stack, fields: Object.fromEntries(fields) };
 }
 
 function fromWire(error: WireError): Error {
@@ -201,8 +208,8 @@ function fromWire(error: WireError): Error {
     case "json":
       return new JsonError(error.message, error.fault);
     case "other": {
-      const { message, stack, code } = error;
-      return Object.assign(new Error(message), { stack }, code !== undefined && { code });
+      const { message, stack, fields } = error;
+      return Object.assign(new Error(message), { stack }, fields);
     }
   }
 }
