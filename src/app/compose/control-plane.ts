@@ -4,6 +4,7 @@ import { type Control, type ControlContext, createControl } from "../../control-
 import { createDockerDriver } from "../../control-plane/drivers/docker/driver.ts";
 import { driversBySource } from "../../control-plane/drivers/driver.ts";
 import { createProcessDriver } from "../../control-plane/drivers/process/driver.ts";
+import { unpackLimits } from "../../control-plane/drivers/process/source/unpack.ts";
 import { activateOverHttp, checkReadyOverHttp } from "../../control-plane/reconcile/instance-client.ts";
 import { GRACE_MS } from "../../control-plane/reconcile/instance-step.ts";
 import { Reconciler } from "../../control-plane/reconcile/reconciler.ts";
@@ -94,6 +95,7 @@ const openDrivers = async (config: Config, { database, log }: Pick<ControlContex
       program: fileURLToPath(new URL("../../../bin/threadmill.js", import.meta.url)),
       git_protocols: config.deploy_git_protocols,
       git_hosts: config.deploy_git_hosts,
+      unpack_limits: unpackLimits(config.source_limit_bytes),
       stop_grace_ms: config.command === "dev" ? GRACE_MS : undefined,
       database,
       log,

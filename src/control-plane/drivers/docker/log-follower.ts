@@ -10,6 +10,8 @@ import { LogFrames, LogLines, type LogPosition, sinceOf, type TimedLine } from "
 
 /** Pause between two reads of output. */
 const BATCH_MS = 200;
+/** A connection that lasted longer than this resets the back-off. */
+const HEALTHY_MS = 60_000;
 /** Time limit for reading the rest of an ended container's log. */
 const END_TIMEOUT_MS = 10_000;
 
@@ -55,13 +57,17 @@ export class LogFollower {
   /** Follows the log and reconnects after errors. */
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
-    for (let failures = 1; !signal.aborted; failures++) {
+    let failures = 0;
+    while (!signal.aborted) {
+      const began = performance.now();
       try {
         if (await this.#follow()) return;
       } catch (error) {
         if (signal.aborted) return;
         this.#onError(error);
       }
+      // A long connection was healthy, so that its end does not add to earlier failures.
+      failures = performance.now() - began > HEALTHY_MS ? 1 : failures + 1;
       await delay(backOffMs(failures), undefined, { signal: AbortSignal.any([signal, this.#ending.signal]) }).catch(
         () => undefined,
       );

@@ -49,8 +49,8 @@ const WAIT = ["--wait", "5"];
 const LINK_LOCAL = "169.254.0.0/16";
 
 /**
- * Sets firewall rules for the containers of a bridge. They cannot connect to this machine, except to the service's Postgres, or to
- * link-local addresses (such as cloud metadata services), except to DNS resolvers at these addresses.
+ * Blocks connections from the containers of a bridge to this machine and to link-local addresses, such as cloud metadata services. Two
+ * exceptions are allowed: the service's Postgres on this machine, and DNS at link-local addresses.
  *
  * The rules are in two chains named after the bridge, which each call replaces as a whole. `INPUT` and Docker's `DOCKER-USER` get a rule
  * that jumps to the respective chain, unless the rule exists.

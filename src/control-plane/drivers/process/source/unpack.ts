@@ -8,7 +8,7 @@ import { createGunzip } from "node:zlib";
 import { type ReadEntry, Unpack } from "tar";
 import { DeployError } from "../../driver.ts";
 
-/** Limits of a tarball. The default of THREADMILL_MAX_SOURCE, the limit of an upload, is equal to `packed_bytes`. */
+/** Limits of a tarball. */
 export interface UnpackLimits {
   packed_bytes: number;
   unpacked_bytes: number;
@@ -16,6 +16,13 @@ export interface UnpackLimits {
 }
 
 const UNPACK_LIMITS: UnpackLimits = { packed_bytes: 200 * 2 ** 20, unpacked_bytes: 2 ** 30, files: 50_000 };
+
+/** The limits for a service that accepts uploads of up to `upload_bytes`: a larger upload may also unpack to more. */
+export function unpackLimits(upload_bytes: number): UnpackLimits {
+  const factor = Math.max(1, upload_bytes / UNPACK_LIMITS.packed_bytes);
+  const { packed_bytes, unpacked_bytes, files } = UNPACK_LIMITS;
+  return { packed_bytes: packed_bytes * factor, unpacked_bytes: unpacked_bytes * factor, files };
+}
 
 /** Bytes of headers and padding for each file in a tarball. */
 const OVERHEAD_BYTES = 4_096;
