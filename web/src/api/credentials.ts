@@ -24,7 +24,10 @@ export const useCredentials = store.use;
 
 /** @param keep keeps the key in local storage, so that the user stays signed in after the tab closes */
 export function signIn(key: string, keep: boolean): void {
-  (keep ? localStorage : sessionStorage).setItem(KEY, key);
+  const [used, other] = keep ? [localStorage, sessionStorage] : [sessionStorage, localStorage];
+  used.setItem(KEY, key);
+  // A key of an earlier sign-in would be read first, or by the next tab.
+  other.removeItem(KEY);
   localStorage.removeItem(TENANT);
   change({ key, tenant_id: undefined, refused: false });
 }

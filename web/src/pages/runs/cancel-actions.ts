@@ -15,9 +15,13 @@ export const cancelByStatus = (status: "pending" | "running" | "all", action: Ca
   api.post("/runs/cancel", { status }, { query: { action } });
 
 /**
- * Sends one request per thread. If one of a thread's runs has already ended, no run of this thread and of later threads is cancelled.
+ * Sends one request per thread. If one of a thread's runs has already ended, no run of this thread is cancelled, and the error is thrown
+ * after the requests for the other threads.
  */
 export async function cancelRuns(runs: readonly RunKey[], action: CancelAction): Promise<void> {
-  for (const [thread_id, own] of Map.groupBy(runs, (run) => run.thread_id))
-    await api.post("/runs/cancel", { thread_id, run_ids: own.map(({ run_id }) => run_id) }, { query: { action } });
+  const requests = [...Map.groupBy(runs, (run) => run.thread_id)].map(([thread_id, own]) =>
+    api.post("/runs/cancel", { thread_id, run_ids: own.map(({ run_id }) => run_id) }, { query: { action } }),
+  );
+  const failed = (await Promise.allSettled(requests)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
 }

@@ -36,7 +36,7 @@ export function useExport(view: View, search: Search, narrowing: Narrowing): Exp
       const current = { sessions: view.shown, keys: visibleKeys(view, search), rows };
       const text = kind === "csv" ? csvOf(current) : jsonOf(current);
       saveFile(new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }), `comparison.${kind}`);
-      toast(`Exported ${count(rows.length)} examples to comparison.${kind}`);
+      toast(`Exported ${count(rows.length)} ${rows.length === 1 ? "example" : "examples"} to comparison.${kind}`);
     } catch (error) {
       toast((error as Error).message, { error: true });
     } finally {
