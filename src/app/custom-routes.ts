@@ -131,7 +131,7 @@ export class CustomRoutes {
 const admit = async (access: Service["access"], { headers }: Request): Promise<Caller> =>
   (await access.admit(credentialsOf((name) => headers.get(name) ?? undefined))).caller;
 
-/** The matcher may match more requests than the app's own router. The app passes requests that it cannot route back to the service. */
+/** The matcher may match more requests than the app's own router. If none of the app's routes matches, the app passes the request back. */
 function matcherOf(routes: NonNullable<AppRoutes>): Match {
   const hono = new Hono();
   const handlers = { route: () => new Response(), middleware: () => new Response() };

@@ -77,7 +77,10 @@ export class Uploads {
     try {
       const { size_bytes, sha256 } = part;
       if (size_bytes === 0 || (declared_bytes !== undefined && declared_bytes !== size_bytes))
-        throw new ApiError("upload_incomplete", { size_bytes, declared_bytes: declared_bytes ?? "some" });
+        throw new ApiError("upload_incomplete", {
+          size_bytes,
+          declared_bytes: declared_bytes ?? "an unknown number of",
+        });
       const received = { object_path, size_bytes, sha256 };
       // The file is moved before the row is written, so a crash in between leaves an unused file, never a row without a file.
       await this.#folder.commit(part, received);

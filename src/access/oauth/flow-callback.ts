@@ -30,7 +30,7 @@ export interface CallbackParameters {
   installation_id?: number | undefined;
 }
 
-/** `reason` is an error code that contains no secrets. */
+/** `reason` is an error code or a short description of the failure, without secrets. */
 export type FlowResult = { status: "connected" } | { status: "failed"; reason: string };
 
 /**

@@ -18,7 +18,7 @@ export const withHeadersOf =
     return { ...traced, config: { ...traced.config, configurable } };
   };
 
-/** Parsers of the baggage items that continue a trace, by their key in `configurable`, which compatible servers use, too. */
+/** Parsers of the baggage items that accompany `langsmith-trace`, by name. The values are stored in `configurable` under the same names. */
 const BAGGAGE = {
   "langsmith-project": (text: string) => text,
   "langsmith-tags": (text: string) => text.split(","),

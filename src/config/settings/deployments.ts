@@ -119,7 +119,7 @@ function readDockerSocket(value: string, name: string): string {
 function readNetwork(value: string, name: string): string {
   if (/^[A-Za-z0-9][\w.-]*$/.test(value) && value !== "none") return value;
   throw new ConfigError(
-    `${name} must be the name of a Docker network other than none, such as bridge or host, but is "${value}".`,
+    `${name} must be the name of a Docker network, such as "bridge" or "host", but not "none". It is "${value}".`,
   );
 }
 

@@ -130,8 +130,8 @@ function probabilityUpTo(k: number, n: number): number {
 }
 
 /**
- * P(X = k) = C(n, k) / 2^n. The exact halvings are interleaved, which keeps the product near 1 for any n; a difference of
- * logarithms of factorials would lose a digit with each digit of n.
+ * P(X = k) = C(n, k) / 2^n. The divisions by 2, which cause no rounding error, are interleaved with the multiplications to keep the
+ * product near 1 for any n. With logarithms of factorials, the result would lose about one digit of precision for each digit of n.
  */
 function probabilityOf(k: number, n: number): number {
   let product = 1;

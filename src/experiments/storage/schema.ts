@@ -169,7 +169,7 @@ export interface ExperimentOutputsRow {
 export interface FeedbackRow {
   feedback_id: string;
   tenant_id: string;
-  /** 0 while the run is unknown: clients may send feedback before the run. */
+  /** 0 while the session is unknown: clients may send feedback before its run, and without a session. */
   experiment_no: number;
   /** The run of a trace; null for feedback on an uploaded run or on the experiment. */
   run_id: string | null;

@@ -60,7 +60,7 @@ export async function deleteSubtrees(tx: Tx, tenant_id: string, run_ids: string[
     tx,
     [...changed].sort((a, b) => a - b),
   );
-  // If a deleted run was part of a client's trace, the sums of the remaining runs still include the deleted tokens.
+  // Runs of a client's trace may remain. Their sums are recomputed, because they still include the tokens of the deleted runs.
   const trace_ids = new Set(found.map(({ trace_id }) => trace_id));
   const rest = await traceNodes(tx, tenant_id, [...trace_ids]);
   for (const runs of Map.groupBy(rest, ({ trace_id }) => trace_id).values()) {
