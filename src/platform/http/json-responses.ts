@@ -10,8 +10,7 @@ const KEEP_ALIVE_MS = 5_000;
 
 const FAILED = {
   error: "ServiceError",
-  message:
-    "Waiting for the run failed because of an internal error. The run continues: join the run to get its result.",
+  message: "Waiting for the result failed because of an internal error. The work continues: request the result again.",
 };
 
 /** Returns a JSON response for a slow result. It starts within 1 s and sends a line break every 5 s until the text is ready. */
