@@ -38,7 +38,8 @@ function threadmill(command: "dev" | "serve"): Subject {
       database.exec(statement);
       database.close();
     };
-    return { ...(await startServer(program, root, env)), execute };
+    // The cost of traces is a measurement of its own.
+    return { ...(await startServer(program, root, { THREADMILL_TRACING: "off", ...env })), execute };
   };
   return overHttp(
     `threadmill-${synchronous}`,
