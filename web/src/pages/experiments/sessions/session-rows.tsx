@@ -57,7 +57,9 @@ export function SessionRows({
         {rows && (
           <span className="ml-auto text-table text-text-3">
             {count(rows.length)}
-            {hasNextPage && ` of ${count(session.run_count)}`} runs
+            {/* Their total is known only without the filter. */}
+            {hasNextPage && (search.only === "errors" ? "+" : ` of ${count(session.run_count)}`)}{" "}
+            {rows.length === 1 && !hasNextPage ? "run" : "runs"}
           </span>
         )}
       </div>
