@@ -253,7 +253,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
   });
 
   it.each([
-    ["an unknown dataset", ["--dataset", "nothing"], 'There is no dataset "nothing"'],
+    ["an unknown dataset", ["--dataset", "nothing"], 'There is no dataset named "nothing"'],
     ["a module that is not there", ["--evaluators", "nowhere.mjs"], "Cannot load the evaluators"],
     ["no runs at a time", ["--concurrency", "0"], "It must be a whole number from 1 to 1000."],
   ])("refuses %s with a sentence", async (_, more, sentence) => {

@@ -29,7 +29,7 @@ describe.each(databases)("the traces of a deployment's runs on %s", (name) => {
   let revision: string;
   beforeAll(async () => {
     // On Postgres replaced instances go by this.
-    service = await DeployedService.start(name, { THREADMILL_DEPLOY_DRAIN: "1s" });
+    service = await DeployedService.start(name, { THREADMILL_DEPLOY_DRAIN: "1s", THREADMILL_TRACING: "on" });
     revision = await service.deploy(PROJECT);
     await service.becomes(revision, "DEPLOYED");
     const { source_config } = (await service.deployment()) as Wire;
