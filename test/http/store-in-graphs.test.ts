@@ -47,6 +47,13 @@ describe.each(databases)("the store in graphs on %s", (database) => {
     expect(await get("dropped")).toBeNull();
   });
 
+  it("tells items apart whose namespaces and keys read alike", async () => {
+    await run(["put", ["p"], "q.r", { n: 1 }], ["put", ["p", "q"], "r", { n: 2 }]);
+    const valueOf = async (namespace: string, key: string) =>
+      (await api.get(`/store/items?namespace=${namespace}&key=${key}`))?.value;
+    expect([await valueOf("p", "q.r"), await valueOf("p.q", "r")]).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
   it("lists namespaces, also in subgraphs", async () => {
     await run(["put", ["l", "a"], "k", {}], ["put", ["l", "b", "c"], "k", {}]);
     const found = [

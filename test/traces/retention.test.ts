@@ -106,6 +106,23 @@ describe.each(databases)("traces that expire on %s", (database) => {
     await deletionOf(orphan);
   });
 
+  it("include those without a root past many that stay", async () => {
+    const { id, name } = await project();
+    const orphan = (trace_id: string = randomUUID()) =>
+      run({ session_name: name, parent: run({ id: trace_id }), inputs: {}, outputs: {} });
+    const queued = Array.from({ length: 201 }, () => orphan());
+    const last = orphan(`ffffffff-${randomUUID().slice(9)}`);
+    await client.post(...queued, last);
+    const queue = await post("/annotation-queues", { name: randomUUID() });
+    await post(
+      `/annotation-queues/${queue.id}/runs`,
+      queued.map((each) => each.id),
+    );
+    await expire(id);
+    await deletionOf(last);
+    expect(await isThere(queued[0] as TestRun)).toBe(true);
+  });
+
   it("do not include those of an experiment", async () => {
     const dataset = await post("/datasets", { name: randomUUID() });
     const body = { name: randomUUID(), reference_dataset_id: dataset.id };

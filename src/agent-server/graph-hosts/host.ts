@@ -151,7 +151,7 @@ export interface CheckpointFilter {
 }
 
 export type CheckpointRequest =
-  /** `without`: ignores the writes of this run. */
+  /** `without`: ignores the checkpoints and writes of this run. */
   | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string; without?: string }
   | ({ op: "list" } & CheckpointFilter)
   | { op: "put"; checkpoint: NewCheckpointData }
@@ -191,7 +191,7 @@ export type GraphQuery =
       limit: number;
       select?: readonly string[];
     }
-  /** `without`: ignores the writes of this run. */
+  /** `without`: ignores the checkpoints and writes of this run. */
   | { kind: "summary"; graph: GraphInUse; checkpoint: CheckpointKey; without?: string }
   | { kind: "update"; graph: GraphInUse; checkpoint: CheckpointKey; supersteps: StateUpdate[][] }
   | { kind: "drawing"; graph: GraphInUse; xray: boolean | number }

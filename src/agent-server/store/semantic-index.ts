@@ -5,7 +5,7 @@ import { INVALID_PATH, type ItemPut, TEXT_PATH } from "../contract/store.ts";
 import type { EmbedQuery } from "../graph-hosts/host-store.ts";
 import { queryFailure } from "../graph-hosts/query-host.ts";
 import type { StoreItemRow } from "../storage/schema.ts";
-import type { ItemFilter } from "../storage/store/items.ts";
+import { type ItemFilter, itemId } from "../storage/store/items.ts";
 import { findItemsOfVectors } from "../storage/store/vectors.ts";
 import { textsAt } from "./texts.ts";
 import { VectorSearch } from "./vector-search.ts";
@@ -83,7 +83,7 @@ export class SemanticIndex {
     for (const [n, number] of numbers.entries()) {
       const row = by_number.get(number);
       if (!row) continue;
-      const key = `${row.namespace}${row.key}`;
+      const key = itemId(row);
       if (!found.has(key)) found.set(key, { ...row, score: scores[n] as number });
     }
     return [...found.values()];

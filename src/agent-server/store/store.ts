@@ -71,7 +71,7 @@ export class Store {
 
   /** Stores writes. Of several writes to an item, only the last has an effect. */
   async write(tx: Tx, writes: readonly StoreWrite[]): Promise<void> {
-    const last = [...new Map(writes.map((write) => [`${write.item.namespace}${write.item.key}`, write])).values()];
+    const last = [...new Map(writes.map((write) => [items.itemId(write.item), write])).values()];
     // All transactions lock items in the same order, so that they cannot wait for each other.
     last.sort((a, b) => compareKeys(a.item, b.item));
     const indexed = last.find(({ put }) => put && put.vectors.length > 0);

@@ -2,12 +2,19 @@ import { type Database, readNow, type Tx } from "../../platform/database/databas
 import { lockExperiment, markStatsDirty } from "../storage/experiments.ts";
 import { deleteExpiredTokens } from "../storage/feedback-tokens.ts";
 import type { RunCursor } from "../storage/runs.ts";
-import { deleteTracesById, expiringSessions, keptTraces, rootlessTraces } from "../storage/traces/trace-retention.ts";
+import {
+  deleteTracesById,
+  expiringSessions,
+  FIRST_TRACE_ID,
+  keptTraces,
+  rootlessTraces,
+} from "../storage/traces/trace-retention.ts";
 import { rootsAfter } from "../storage/traces/traces.ts";
 import { firstRoots } from "./usage/reprice.ts";
 
 const MAX_TRACES = 200;
 
+type RootlessFrom = { experiment_no: number; before_us: number; after: string };
 type Session = { experiment_no: number; tenant_id: string };
 
 /** Deletes expired traces as a whole, oldest first. Several processes may run it concurrently: each transaction locks the session. */
@@ -24,10 +31,13 @@ export const retentionOperations = (database: Database) => ({
         after = step.last;
         if (!after) break;
       }
-      while ((await rootlessTraces(database.read, { ...session, before_us, limit: 1 })).length > 0) {
-        const count = await database.write((tx) => sweepRootless(tx, session, before_us));
-        deleted += count;
-        if (count === 0) break;
+      for (let after: string | undefined = FIRST_TRACE_ID; after !== undefined; ) {
+        const from: RootlessFrom = { ...session, before_us, after };
+        // Most sessions have none, and a read locks nothing.
+        if ((await rootlessTraces(database.read, { ...from, limit: 1 })).length === 0) break;
+        const step = await database.write((tx) => sweepRootless(tx, session, from));
+        deleted += step.deleted;
+        after = step.last;
       }
     }
     return deleted;
@@ -42,10 +52,11 @@ async function sweepNext(tx: Tx, session: Session, before_us: number, after: Run
   return { deleted: await deleteExpired(tx, session, ids), last: roots.at(-1) };
 }
 
-async function sweepRootless(tx: Tx, session: Session, before_us: number): Promise<number> {
-  if (!(await lockSession(tx, session))) return 0;
-  const { experiment_no } = session;
-  return deleteExpired(tx, session, await rootlessTraces(tx, { experiment_no, before_us, limit: MAX_TRACES }));
+/** As {@link sweepNext}, for traces without a root. */
+async function sweepRootless(tx: Tx, session: Session, from: RootlessFrom) {
+  if (!(await lockSession(tx, session))) return { deleted: 0, last: undefined };
+  const ids = await rootlessTraces(tx, { ...from, limit: MAX_TRACES });
+  return { deleted: await deleteExpired(tx, session, ids), last: ids.at(-1) };
 }
 
 /** Locks the session. Returns whether its traces still expire. */

@@ -5,6 +5,10 @@ import type { Schema } from "../../../platform/database/schema.ts";
 import type { StoreItemRow } from "../schema.ts";
 
 export type ItemKey = Pick<StoreItemRow, "tenant_id" | "namespace" | "key">;
+
+/** Identifies an item in its workspace. Namespaces end with a period and keys may contain periods, so the two cannot be concatenated. */
+export const itemId = ({ namespace, key }: Pick<ItemKey, "namespace" | "key">): string =>
+  JSON.stringify([namespace, key]);
 export type NewItem = ItemKey & Pick<StoreItemRow, "value" | "ttl_ms">;
 
 const isAlive = sql<boolean>`(store_items.expires_at is null or store_items.expires_at > now_ms())`;

@@ -31,17 +31,26 @@ export async function keptTraces(tx: Tx, tenant_id: string, trace_ids: string[])
   return new Set(rows.map(({ trace_id }) => trace_id));
 }
 
-/** Traces of a session whose root never arrived, with a run that started before `before_us`. */
+/** Precedes all trace IDs. */
+export const FIRST_TRACE_ID = "00000000-0000-0000-0000-000000000000";
+
+/** Traces of a session whose root never arrived, with a run that started before `before_us`, in the order of their IDs from `after`. */
 export async function rootlessTraces(
   tx: Tx,
-  { experiment_no, before_us, limit }: { experiment_no: number; before_us: number; limit: number },
+  {
+    experiment_no,
+    before_us,
+    after,
+    limit,
+  }: { experiment_no: number; before_us: number; after: string; limit: number },
 ): Promise<string[]> {
   const rows = await tx.all(
     sql<{ trace_id: string }>`
       select distinct t.trace_id from trace_runs t
       where t.experiment_no = ${experiment_no} and t.start_us < ${before_us} and t.is_root = 0
         and not exists (select 1 from trace_runs r where r.tenant_id = t.tenant_id and r.run_id = t.trace_id)
-      limit ${limit}`.compile(tx.k),
+        and t.trace_id > ${after}
+      order by t.trace_id limit ${limit}`.compile(tx.k),
   );
   return rows.map(({ trace_id }) => trace_id);
 }
