@@ -99,7 +99,7 @@ export class Access implements BackgroundService {
     return this.#revocableAdmission(grant, { tenant_id: member.tenant_id, user_id, scopes });
   }
 
-  /** Like {@link admit}, but undefined if there is no valid key or JWT. */
+  /** Like {@link admit}, but returns undefined if there is no valid key or JWT. */
   async admitIfValid(credentials: Credentials): Promise<Admission | undefined> {
     try {
       return await this.admit(credentials);

@@ -115,7 +115,7 @@ function bodyLimitOf(limit_bytes: number, log: Log): MiddlewareHandler<Env> {
   };
 }
 
-/** On equal paths, the agent server takes precedence over the experiments because it is mounted first. */
+/** If paths are equal, the agent server takes precedence over the experiments because it is mounted first. */
 export function createApp(options: AppOptions): App {
   const { prefix, log, logging_headers, body_limit_bytes } = options;
   const root: App = new OpenAPIHono<Env>();
@@ -182,7 +182,7 @@ function serveSystem(app: App, { info, metrics, only, disabled_routes, prefix, c
   let measuresProcess = false;
   serve(app, agentServerRoutes.system.metrics, async ({ query, caller, context }) => {
     if (!isOperator(caller)) throw new ApiError("metrics_forbidden");
-    // Process metrics start at the first scrape, so unused timers and observers cost nothing.
+    // Process metrics are collected from the first scrape on: without scrapes, no timers and observers run.
     if (!measuresProcess) collectDefaultMetrics({ register: metrics });
     measuresProcess = true;
     if (query.format === "json") return context.json(await metrics.getMetricsAsJSON());

@@ -49,7 +49,7 @@ export class CustomRoutes {
     this.#fetchAs = fetchAsUser(Promise.resolve(root), prefix, "app");
   }
 
-  /** Middleware of the app's routes. Must be registered before the middleware that authenticates requests to the service. */
+  /** Serves the app's routes as a middleware. Must be registered before the middleware that authenticates requests to the service. */
   readonly handle: MiddlewareHandler<Env> = async (context, next) => {
     const { requires_auth, is_auth_first } = this.#options;
     const { origin } = context.env ?? {};
@@ -144,7 +144,7 @@ function matcherOf(routes: NonNullable<AppRoutes>): Match {
   };
 }
 
-/** Removes regular expressions (`:id{[0-9]+}`), which could block this thread. From one that may match a slash, `*` replaces the rest. */
+/** Removes regexes (`{[0-9]+}`), which could block this thread. If one may match a slash, `*` replaces its segment and the rest. */
 function withoutExpressions(path: string): string {
   const parameters = path.replaceAll(/\{((?:[^{}]|\{[\d,]+\})*)\}/g, (whole, expression: string) =>
     /[./^-]|\\[A-Z]/.test(expression.replaceAll(/\w-\w/g, "")) ? whole : "",

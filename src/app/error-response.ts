@@ -9,7 +9,7 @@ import type { Log } from "../platform/lib/log.ts";
 const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * Returns an error as `{"detail": sentence}`, or in the format of APIs that list validation errors or use RFC 7807.
+ * Returns an error as `{"detail": sentence}`. APIs that list validation errors or use RFC 7807 get their own format.
  *
  * @param logged selects the request headers that are logged with a 5xx response
  */
@@ -28,7 +28,7 @@ export function errorResponse(error: unknown, context: Context, log: Log, logged
   return context.json({ detail }, status as 500, headers);
 }
 
-/** Returns what the response contains of an error. Logs the cause if the status is 500 or greater. */
+/** Returns the status, detail and headers of an error response. Logs the cause if the status is 500 or greater. */
 export function describeError(
   error: unknown,
   request: { method: string; path: string; headers?: Record<string, string> },

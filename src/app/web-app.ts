@@ -27,7 +27,7 @@ export interface WebAppOptions {
   experiments: ExperimentsService;
 }
 
-/** Scripts require a nonce, because /deployments serves third-party code on this origin. Libraries add <style> elements at run time. */
+/** Scripts require a nonce, because /deployments serves third-party code on this origin. Libraries require inline styles. */
 const policyWith = (nonce: string): string =>
   [
     "default-src 'self'",

@@ -32,7 +32,7 @@ export function readGraphEnv(
 const without = (names: string[], env: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
 
-/** Variables for language, time zone, temporary files and trusted certificates, which are passed to other programs. */
+/** Variables that are passed to other programs: language, time zone, temporary files and trusted certificates. */
 const PASSED_ON = ["LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /** Returns the environment of programs that the service starts. In PATH, the folder of this process's Node.js comes first. */

@@ -100,7 +100,7 @@ const toLine = ({ log_no, at, level, message, revision_id, run_id }: DeploymentL
   run_id,
 });
 
-/** Lines are batched for this long, which limits the writer to 5 transactions a second. */
+/** Lines are batched for this long, so that the writer needs fewer transactions. */
 const BATCH_MS = 200;
 const BATCH_LINES = 500;
 /** Maximum number of lines that are buffered while the database is slow or unavailable. Beyond it, the oldest lines are dropped. */

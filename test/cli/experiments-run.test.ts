@@ -140,7 +140,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     folder.write("door", "");
     const { status, stderr } = await run("crashed!", "--name", "try two");
     expect(status).toBe(0);
-    expect(stderr).toContain("Skipping finished rows: 2 rows of 4.");
+    expect(stderr).toContain("Skipping finished rows: 2 of 4 rows.");
     expect(await get("/api/v1/sessions?name=try+two&include_stats=true")).toMatchObject([{ run_count: 4 }]);
   });
 
@@ -239,7 +239,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     const lines = [{ experiment: { id: session.id, name: "try five" } }, ...rows];
     folder.write("journal.jsonl", `${lines.map((line: object) => JSON.stringify(line)).join("\n")}\n`);
     const again = await run("stored twice", "--name", "try five", "--concurrency", "1");
-    expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining("Skipping finished rows: 2 rows of 2.") });
+    expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining("Skipping finished rows: 2 of 2 rows.") });
     expect(await get("/api/v1/sessions?name=try+five&include_stats=true")).toMatchObject([{ run_count: 2 }]);
   });
 

@@ -49,9 +49,9 @@ describe.each(databases)("the store in graphs on %s", (database) => {
 
   it("tells items apart whose namespaces and keys read alike", async () => {
     await run(["put", ["p"], "q.r", { n: 1 }], ["put", ["p", "q"], "r", { n: 2 }]);
-    const valueOf = async (namespace: string, key: string) =>
+    const valueAt = async (namespace: string, key: string) =>
       (await api.get(`/store/items?namespace=${namespace}&key=${key}`))?.value;
-    expect([await valueOf("p", "q.r"), await valueOf("p.q", "r")]).toEqual([{ n: 1 }, { n: 2 }]);
+    expect([await valueAt("p", "q.r"), await valueAt("p.q", "r")]).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
   it("lists namespaces, also in subgraphs", async () => {

@@ -177,7 +177,7 @@ describeInBrowser("the pages of experiments", () => {
 
     await page.getByRole("button", { name: "Actions for the first" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
-    await page.getByText("The experiment's 200 runs and their feedback are deleted.").waitFor();
+    await page.getByText("The experiment's runs (200) and their feedback are deleted.").waitFor();
     // What is behind the dialog has no roles as long as that is open, so it says nothing about the end of the deletion.
     const deleted = page.waitForResponse((response) => response.request().method() === "DELETE");
     await page.getByRole("button", { name: "Delete", exact: true }).click();

@@ -31,7 +31,7 @@ export async function isRotationPending(database: Database, ring: KeyRing): Prom
 }
 
 /**
- * Reseals texts that are sealed with other keys, using the first key. Safe to run while services run and to repeat after an interruption:
+ * Reseals the texts of all other keys with the first key. Safe to run while services run and to repeat after an interruption:
  * a text is replaced only if it has not changed since it was read.
  *
  * @returns an error for each text that could not be opened and stays unchanged

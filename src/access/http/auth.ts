@@ -59,8 +59,8 @@ export function authenticate(
 }
 
 /**
- * Admits a request to the agent server of a project with an authentication handler: as an administrator with a key or a JWT, else as a user
- * whom the handler authenticates. Paths without a scope accept any valid key or JWT; there, only administrators keep the scope `agents`.
+ * Admits a request to the agent server of a project with an authentication handler. An administrator's key or JWT is accepted; otherwise,
+ * the handler authenticates the user. Paths without a scope accept any valid key or JWT, but only administrators keep the scope `agents`.
  */
 async function admitToAgents(
   access: Access,

@@ -67,8 +67,8 @@ export const callbackUrl = (base_url: string, provider_id: string): string =>
   `${base_url.replace(/\/$/, "")}/v2/auth/callback/${encodeURIComponent(provider_id)}`;
 
 /**
- * Returns the redirect URI of a flow. The URI comes from the configuration. A request affects the URI only through the host name of a
- * server that listens on loopback.
+ * Returns the redirect URI of a flow. The URI comes from the configuration. Only on a server that listens on
+ * loopback can it contain the host name of the request.
  *
  * @throws ApiError no_public_url, redirect_uri_not_allowed
  */

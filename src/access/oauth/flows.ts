@@ -17,7 +17,7 @@ import { waitForFlow } from "./flow-wait.ts";
 import { discoverProvider } from "./mcp-discovery.ts";
 import { ensureFreshToken } from "./refresh.ts";
 
-/** Clients wait 300 s by default. */
+/** Client libraries request 300 s by default. */
 const MAX_WAIT_MS = 600_000;
 
 /** Time until an expired flow is deleted. */
@@ -72,7 +72,7 @@ export class Flows implements BackgroundService {
    * Returns a token for the graph of a run, or the URL at which the run's user can authorize access. The request is made as that user. The
    * scopes of the user's API key do not apply, because the request comes from the operator's graph.
    *
-   * @throws ApiError as {@link authenticate}
+   * @throws ApiError with the same codes as {@link authenticate}
    */
   async tokenForRun(
     { tenant_id, user_id, assistant_id }: RunUser,

@@ -142,7 +142,7 @@ async function register(context: ProviderContext, as: oauth.AuthorizationServer,
     response_types: ["code"],
     token_endpoint_auth_method: AUTH_METHODS.find((method) => supported.includes(method)) ?? "none",
   };
-  const client = await tryRequest("the registration endpoint", async () => {
+  const client = await tryRequest("to the registration endpoint", async () => {
     const response = await oauth.dynamicClientRegistrationRequest(as, metadata, requestOptions(context));
     return oauth.processDynamicClientRegistrationResponse(response);
   });
@@ -169,7 +169,7 @@ async function resourceMetadata(context: ProviderContext, server: URL): Promise<
 /** The metadata at the URL that the server announces in its 401 response (RFC 9728, section 5.1). */
 async function announcedMetadata(context: ProviderContext, server: URL): Promise<oauth.ResourceServer | undefined> {
   const { signal } = requestOptions(context);
-  const response = await tryRequest("the MCP server", () => context.fetch(server, { signal, redirect: "manual" }));
+  const response = await tryRequest("to the MCP server", () => context.fetch(server, { signal, redirect: "manual" }));
   const challenge = response.status === 401 ? response.headers.get("www-authenticate") : null;
   const address = /\bresource_metadata="([^"]+)"/i.exec(challenge ?? "")?.[1];
   if (address === undefined || !URL.canParse(address)) return undefined;
@@ -179,7 +179,7 @@ async function announcedMetadata(context: ProviderContext, server: URL): Promise
   return found && validateResource(found, server);
 }
 
-/** RFC 9728, section 3.3: metadata of another server must be rejected, because it could request tokens for that server. */
+/** RFC 9728, section 3.3: metadata must name this server as the resource. Otherwise, this server could obtain tokens for another server. */
 function validateResource(metadata: JsonObject, server: URL): oauth.ResourceServer {
   const { resource, authorization_servers } = metadata;
   const url = typeof resource === "string" && URL.canParse(resource) ? new URL(resource) : undefined;
@@ -198,10 +198,12 @@ async function authorizationServerMetadata(
   const url = new URL(issuer);
   for (const algorithm of ["oauth2", "oidc"] as const) {
     const request = () => oauth.discoveryRequest(url, { ...requestOptions(context), algorithm });
-    const response = await tryRequest("the authorization server", request);
+    const response = await tryRequest("to the authorization server", request);
     if (response.status !== 200) continue;
     // Rejects metadata of another issuer.
-    return tryRequest("the metadata of the authorization server", () => oauth.processDiscoveryResponse(url, response));
+    return tryRequest("for the metadata of the authorization server", () =>
+      oauth.processDiscoveryResponse(url, response),
+    );
   }
   throw new DiscoveryError(`the authorization server ${issuer} does not publish metadata.`);
 }
@@ -210,7 +212,7 @@ async function fetchMetadata(
   address: string,
   request: (url: URL) => Promise<Response>,
 ): Promise<JsonObject | undefined> {
-  const response = await tryRequest("the metadata of the MCP server", () => request(new URL(address)));
+  const response = await tryRequest("for the metadata of the MCP server", () => request(new URL(address)));
   if (response.status !== 200) return undefined;
   const body: unknown = await response.json().catch(() => undefined);
   return isObject(body) ? body : undefined;
@@ -220,6 +222,6 @@ async function tryRequest<T>(target: string, send: () => Promise<T>): Promise<T>
   try {
     return await send();
   } catch (error) {
-    throw new DiscoveryError(`the request to ${target} failed (${describeFailure(error).reason}).`, { cause: error });
+    throw new DiscoveryError(`the request ${target} failed (${describeFailure(error).reason}).`, { cause: error });
   }
 }

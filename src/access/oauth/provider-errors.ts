@@ -28,5 +28,5 @@ const FETCH_FAILURES = {
   unreachable: "the connection failed",
 } as const satisfies Record<FetchFailedError["reason"], string>;
 
-/** Returns a provider's error code, or `unreadable_error` unless the code consists of 1 to 100 visible ASCII characters. */
+/** Returns a provider's error code if it consists of 1 to 100 visible ASCII characters, otherwise `unreadable_error`. */
 export const safeErrorCode = (text: string): string => (/^[\x21-\x7e]{1,100}$/.test(text) ? text : "unreadable_error");

@@ -16,7 +16,7 @@ const STANDARD = {
   metadata_fields: [] as readonly string[],
   /** Assumed lifetime of a refreshable token without `expires_in`, in seconds. */
   assumed_lifetime_s: undefined as number | undefined,
-  /** Errors besides `invalid_grant` that permanently invalidate a refresh token. */
+  /** Error codes that, like `invalid_grant`, mean that the refresh token is permanently invalid. */
   permanent_errors: [] as readonly string[],
   /** How tokens are revoked when the provider has no RFC 7009 endpoint. */
   revocation: "none" as "none" | "slack" | "github",

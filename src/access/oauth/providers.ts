@@ -155,7 +155,7 @@ const changesTokenOrigin = ({ token_url }: Partial<NewProvider>, row: ProviderRo
 const affectsFlows = (changes: Partial<NewProvider>, row: ProviderRow): boolean =>
   FLOW_FIELDS.some((field) => field in changes && changes[field] !== row[field]);
 
-/** URLs to which a user or a secret is sent. */
+/** URLs of the provider, to which the address rules apply. */
 const FETCHED_URLS = ["auth_url", "token_url", "revocation_url", "issuer"] as const;
 
 type ProviderAddresses = Partial<Record<(typeof FETCHED_URLS)[number] | "default_redirect_uri", string | null>> & {

@@ -82,7 +82,7 @@ async function revokeByRfc7009(context: ProviderContext, provider: ProviderRow, 
   if (failed) throw failed.reason;
 }
 
-/** Slack: the endpoint `auth.revoke` is next to the token endpoint. */
+/** Slack: the URL of `auth.revoke` is relative to the URL of the token endpoint. */
 async function revokeAtSlack(context: ProviderContext, provider: ProviderRow, secret: TokenSecret): Promise<void> {
   const { signal } = requestOptions(context);
   const headers = { authorization: `Bearer ${secret.access_token}` };

@@ -67,7 +67,7 @@ const connectionsOf = (tx: Tx, { tenant_id, agent_id, user_id }: VisibleConnecti
     .where("agent_connections.agent_id", "=", agent_id)
     .where((e) => e.or([e("user_id", "=", user_id), e("user_id", "is", null)]));
 
-/** Maximum number of connections per agent. The API has no pagination for connections. */
+/** Maximum number of connections in a list. The API has no pagination for connections. */
 export const MAX_CONNECTIONS = 1000;
 
 export const deleteConnection = (tx: Tx, tenant_id: string, connection_id: string): Promise<number> =>

@@ -26,7 +26,7 @@ export const findProvider = (tx: Tx, tenant_id: string, provider_id: string): Pr
   tx.first(providerById(tx, tenant_id, provider_id));
 
 /**
- * Locks the provider's row: transactions insert tokens one at a time, and not while the provider is being deleted. Lock order: flows,
+ * Locks the provider's row, so that no other transaction imports a token, sets a default token or deletes the provider. Lock order: flows,
  * provider, tokens.
  */
 export const lockProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<ProviderRow | undefined> =>
@@ -43,7 +43,7 @@ export const listProviders = (tx: Tx, tenant_id: string): Promise<ProviderRow[]>
       .limit(MAX_PROVIDERS),
   );
 
-/** Maximum number of providers per workspace. The API has no pagination for providers. */
+/** Maximum number of providers in a list. The API has no pagination for providers. */
 export const MAX_PROVIDERS = 1000;
 
 /** Returns undefined if the provider was deleted, even if a new provider with the same `provider_id` exists. */

@@ -128,7 +128,7 @@ export interface FlowRow {
   /** Caller that started the flow: the user, or a service on behalf of the user. */
   started_by: string;
   agent_id: string | null;
-  /** The token that the flow created; while it is open, the token that it renews, if any. */
+  /** The token that the flow created or renewed. While the flow is open: the token to renew, if any. */
   token_id: string | null;
   scopes: string;
   redirect_uri: string;

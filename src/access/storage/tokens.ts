@@ -49,7 +49,7 @@ export const listTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
       .limit(MAX_TOKENS),
   );
 
-/** Maximum number of tokens per user. The API has no pagination for tokens. */
+/** Maximum number of tokens in a list. The API has no pagination for tokens. */
 export const MAX_TOKENS = 1000;
 
 export const lockTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>

@@ -75,7 +75,7 @@ export const listMembers = (tx: Tx, tenant_id: string): Promise<WorkspaceMemberR
       .limit(MAX_MEMBERS),
   );
 
-/** Maximum number of members per workspace. The API has no pagination for members. */
+/** Maximum number of members in a list. The API has no pagination for members. */
 export const MAX_MEMBERS = 10_000;
 
 export const deleteMember = (tx: Tx, tenant_id: string, user_id: string): Promise<number> =>

@@ -60,7 +60,7 @@ export class Connections {
   }
 
   /**
-   * Stores an agent-owned token. Its connection replaces those of the agent at the provider that the caller can see.
+   * Stores an agent-owned token and connects it. Of the agent's connections for the provider, those that the caller can see are replaced.
    *
    * @throws ApiError oauth_provider_not_found
    */

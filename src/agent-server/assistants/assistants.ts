@@ -88,8 +88,8 @@ export class Assistants {
   }
 
   /**
-   * Deletes an assistant with its versions, stops its runs and, with `delete_threads`, deletes the threads that used
-   * this assistant last.
+   * Deletes an assistant with its versions, stops its runs and, with `delete_threads`, deletes the threads whose
+   * `metadata.assistant_id` is its ID.
    */
   async delete(caller: Caller, assistant_id: string, { delete_threads }: { delete_threads: boolean }): Promise<void> {
     const { database, engine } = this.#context;
@@ -209,7 +209,7 @@ export const assistantIdOf = (assistant_id: string): string =>
 
 /**
  * @param assistant_id the id of an assistant, or the name of a graph
- * @param find `lockAssistant` locks the row
+ * @param find pass `lockAssistant` to lock the row
  * @throws ApiError assistant_not_found
  */
 async function requireAssistant(

@@ -28,7 +28,7 @@ export interface AuthCacheSettings {
 }
 
 export interface CustomAuthOptions {
-  /** A host that only loads the authentication module. */
+  /** A host that loads only the authentication module. */
   host: Pick<QueryHost, "query" | "reload" | "stop">;
   /** Undefined if authenticated users are not cached. */
   cache: AuthCacheSettings | undefined;

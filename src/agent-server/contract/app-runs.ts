@@ -25,7 +25,7 @@ const RunOverviewQuery = z.object({
 });
 export type RunOverviewQuery = z.output<typeof RunOverviewQuery>;
 
-/** A run's fields except its input and output. */
+/** A summary of a run, without its input, output and metadata. */
 export const RunOverviewItem = z
   .object({
     run_id: uuid,
@@ -78,7 +78,7 @@ const RunThroughput = z
   .object({
     minutes: z.array(RunMinute).openapi({
       description:
-        "The last 60 minutes, oldest first; the last one is the current minute. Earlier minutes are omitted if more than 50,000 runs ended in the hour. " +
+        "The last 60 minutes, oldest first; the last one is the current minute. The earliest minutes are omitted if more than 50,000 runs ended in the hour. " +
         "Rolled-back runs are not counted.",
     }),
   })

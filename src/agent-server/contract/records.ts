@@ -154,7 +154,7 @@ export type Checkpoint = z.infer<typeof Checkpoint>;
 // A ThreadState. Typed as an arbitrary object, because Hono's response types do not support recursive types.
 const nestedState = z.lazy((): z.ZodType<Record<string, unknown> | null> => nullable(ThreadState));
 
-/** An execution of a node that is next or has ended. For a subgraph, `checkpoint` is set or, on request, `state`. */
+/** A pending or ended execution of a node. For a subgraph, `checkpoint` is set or, on request, `state`. */
 export const ThreadTask = z
   .object({
     id: z.string(),
@@ -223,6 +223,6 @@ const graphSchemaFields = {
 export const GraphSchemas = z.object({ graph_id: z.string(), ...graphSchemaFields }).openapi("GraphSchemas");
 export type GraphSchemas = z.infer<typeof GraphSchemas>;
 
-/** {@link GraphSchemas} of subgraphs, by namespace: `a`, and `a|b` for one inside another. */
+/** {@link GraphSchemas} of subgraphs, by namespace: `a`, or `a|b` for the subgraph `b` inside the subgraph `a`. */
 export const SubgraphSchemas = z.record(z.string(), z.object(graphSchemaFields)).openapi("SubgraphSchemas");
 export type SubgraphSchemas = z.infer<typeof SubgraphSchemas>;

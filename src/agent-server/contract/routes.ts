@@ -38,11 +38,11 @@ export const agentServerInfo = {
     { name: "Assistants", description: "Named configurations of graphs." },
     { name: "Threads", description: "Conversations: state, history, checkpoints." },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
-    { name: "Stateless Runs", description: "Executions without a thread." },
+    { name: "Stateless Runs", description: "Executions on a new hidden thread." },
     { name: "Crons", description: "Runs on a schedule." },
     { name: "Webhooks", description: "Delivery of the requests that are sent to webhook URLs when runs end." },
     { name: "Store", description: "JSON objects shared by graphs and clients." },
-    { name: "UI", description: "React components of the project that pages load." },
+    { name: "UI", description: "The project's React components, which pages load." },
     { name: "System", description: "Server health and version." },
   ],
 };

@@ -116,7 +116,7 @@ export const runRoutes = routeGroup("Thread Runs", {
     method: "post",
     path: "/threads/{thread_id}/runs",
     summary: "Create a run",
-    description: "Returns immediately. The run starts when the thread has no other active run.",
+    description: "Returns immediately. The runs of a thread are executed one after another.",
     request: { params: threadParams, body: jsonBody(runCreate) },
     responses: { 200: runCreated, ...errorResponses(404, 409, 413, 422) },
   },

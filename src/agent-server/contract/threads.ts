@@ -228,7 +228,7 @@ export const threadRoutes = routeGroup("Threads", {
     responses: { 200: jsonResponse(threadStorage, "The sizes."), ...errorResponses(404, 422) },
   },
 
-  /** An unknown source causes a 409, not a 404, as in the official document. */
+  /** As in the official document, an unknown source causes a 409, not a 404. */
   copyThread: {
     method: "post",
     path: "/threads/{thread_id}/copy",

@@ -15,7 +15,7 @@ import { lockThread } from "../storage/threads.ts";
 import { payloadOf } from "./crons.ts";
 import { nextTick } from "./schedule.ts";
 
-/** Maximum time between two sweeps. It matters only if a process that has changed a cron dies before the cron's next tick. */
+/** Maximum time between two sweeps. It bounds the delay after a lost hint, a failed sweep or the activation of a rollout. */
 const MAX_WAIT_MS = 5_000;
 
 /** A tick is missed if it is handled later than this: no process was running, or the database was unavailable. */
@@ -36,7 +36,7 @@ export interface CronSchedulerOptions {
 
 /**
  * Creates the runs of crons. Any number of processes may do this: the transaction that inserts a run also moves the cron from this tick
- * to the next one, so each tick has one run.
+ * to the next one, so each tick creates at most one run.
  */
 export class CronScheduler implements BackgroundService {
   readonly #options: CronSchedulerOptions;

@@ -68,7 +68,7 @@ export class Heartbeat {
     }
   }
 
-  /** Returns the runs whose rows a long write locks. Their leases are renewed after the write, without delaying other runs. */
+  /** Returns the runs whose rows are locked by a long write. Their leases are renewed after the write, without delaying other runs. */
   async #renewLocked(run_ids: readonly string[], renewed: readonly HeldRun[]): Promise<HeldRun[]> {
     const { database, lease_ms, log } = this.#options;
     const { worker_id } = database;
@@ -151,7 +151,7 @@ export class Rescue {
 
   async #end(run: RunRow): Promise<void> {
     const { database, readState } = this.#options;
-    const message = `All ${run.attempt} attempts failed because the process executing the run exited or lost its database connection.`;
+    const message = `The process executing the run exited or lost its database connection in the last attempt (attempt ${run.attempt}).`;
     const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
     const state = run.cancel_action === "rollback" ? undefined : await readState(run);
     const ended = error ? "error" : "aborted";

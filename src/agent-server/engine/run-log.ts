@@ -5,7 +5,7 @@ export type LoggedRun = Pick<
   "run_id" | "thread_id" | "assistant_id" | "tenant_id" | "attempt" | "started_at" | "webhook"
 >;
 
-/** Log fields that identify a run. Logs use `workspace_id` for the tenant, as the API does. */
+/** Log fields that identify a run. Logs use the name `workspace_id` for the tenant ID. */
 export const runFields = ({ run_id, thread_id, assistant_id, tenant_id }: LoggedRun) => ({
   run_id,
   thread_id,

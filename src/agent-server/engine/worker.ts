@@ -86,7 +86,7 @@ export class Worker implements BackgroundService, PoolListener {
   /**
    * Requests a claim, after any event that may have made a run claimable.
    *
-   * @param isCertain whether a claimable run exists, perhaps uncommitted: the claim starts at once and joins its commit. Otherwise the
+   * @param isCertain true if a claimable run exists, perhaps uncommitted: the claim starts at once and joins its commit. Otherwise the
    *   claim reads the queue first, because most requests find no run.
    */
   wake(isCertain = false): void {
@@ -151,8 +151,8 @@ export class Worker implements BackgroundService, PoolListener {
   }
 
   /**
-   * Claims in the order of the queue. While one workspace holds at least half of this process's slots, the other workspaces come first
-   * in turn, so that their runs wait for one free slot and not for the whole queue of that workspace.
+   * Claims in the order of the queue. While one workspace holds at least half of this process's slots, the other workspaces are
+   * preferred in turn, so that their runs wait for one free slot and not for the whole queue of that workspace.
    */
   async #claimFairly(tx: Tx, limit: number): Promise<RunRow[]> {
     const { database, lease_ms, rollout } = this.#options;

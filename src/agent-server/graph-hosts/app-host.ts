@@ -7,7 +7,7 @@ import { GraphQueryError, QueryHost } from "./query-host.ts";
 
 /** Requests that the app may send while it responds to a request. */
 export interface AppSender {
-  /** Sends a request of the app to this server, as the caller of the request. */
+  /** Sends a request of the app to this server, on behalf of the caller of the request that the app responds to. */
   fetch(request: Request): Promise<Response>;
   /** Passes the request on to the routes of this server. */
   next(request: Request): Promise<Response>;

@@ -248,7 +248,7 @@ export interface StagedUpdate {
 }
 
 export type ToHost =
-  /** `head`: the thread's newest root checkpoint. `prior_writes`: writes of earlier claims of the run on its first checkpoint. */
+  /** `head`: the thread's newest root checkpoint. `prior_writes`: writes of earlier claims of the run on the checkpoint it starts from. */
   | { type: "start"; order: RunOrder; head: CheckpointData | null; prior_writes: WriteKey[]; trace?: TraceOrder }
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Requests a stop after the current step. The run continues in another process. */

@@ -221,8 +221,8 @@ export class HostPool implements BackgroundService {
   }
 
   async #ping(): Promise<void> {
-    // If this thread was blocked, timers run before the messages that the hosts have sent: responses, and starts of runs. An eviction would
-    // execute such runs twice.
+    // If this thread was blocked, timers run before the messages of the hosts are handled. Evicting runs whose start message is waiting
+    // would execute them twice.
     await setImmediate();
     if (this.#stopped) return;
     const now = performance.now();

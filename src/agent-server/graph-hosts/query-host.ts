@@ -110,7 +110,7 @@ export class QueryHost {
   /** With `ping_timeout_ms`, a query that never ends does not affect others, unless it blocks the host. */
   #onTimeout(id: number, timeout_ms: number): void {
     const { ping_timeout_ms } = this.#options;
-    // After a reload, it may be the old host.
+    // After a reload, the query may be in the old host.
     const host = this.#pending.get(id)?.host;
     if (!host) return;
     const terminate = () =>

@@ -35,7 +35,7 @@ export class Runs {
     this.#states = states;
   }
 
-  /** Accepts a run on a thread. An accepted run is durable: it ends even if this process dies. */
+  /** Accepts a run on a thread. An accepted run is durable: it is executed to its end even if this process dies. */
   async create(caller: Caller, thread_id: string, body: RunCreate): Promise<RunRow> {
     const assistant = await this.requireAssistant(caller, body.assistant_id);
     const add = (tx: Tx) => this.addToThread(tx, caller, assistant, thread_id, body);
@@ -206,7 +206,7 @@ export class Runs {
     if (thread || body.if_not_exists === "reject") throw new ApiError("thread_not_found", { thread_id });
     const metadata = JSON.stringify(withoutReserved(body.metadata));
     const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0, ...this.#context.thread_ttl });
-    // The thread was created by a concurrent request, by another tenant, or by another user.
+    // The id is taken if a concurrent request, another tenant or another user has created the thread.
     const found = created ?? (await lockThread(tx, tenant_id, thread_id, filter));
     if (!found) throw new ApiError("thread_not_found", { thread_id });
     return found;

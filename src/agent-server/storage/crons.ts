@@ -46,7 +46,7 @@ export const deleteCron = (tx: Tx, tenant_id: string, cron_id: string): Promise<
 
 type Paging = Pick<CronSearch, "sort_by" | "sort_order" | "limit" | "offset">;
 
-/** Postgres and SQLite sort null differently, so it is replaced by the latest time. */
+/** Postgres and SQLite sort null differently, so it is replaced by the latest time, or by an empty thread id. */
 const SORTED_BY = {
   next_run_date: sql<number>`coalesce(next_at, ${Number.MAX_SAFE_INTEGER})`,
   end_time: sql<number>`coalesce(end_at, ${Number.MAX_SAFE_INTEGER})`,

@@ -8,7 +8,7 @@ import { ConfigError } from "../../platform/errors.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
 
-/** A loss of runs within this interval is not detected. */
+/** The note is updated at this interval. The loss of runs that were accepted after the last update is not detected. */
 const NOTE_INTERVAL_MS = 5_000;
 /** Larger files are not checked after a crash: the check would take seconds. */
 const MAX_CHECKED_BYTES = 512 * 2 ** 20;

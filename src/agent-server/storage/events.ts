@@ -123,8 +123,8 @@ export async function deleteExpiredEvents(tx: Tx, older_than_ms: number, limit: 
 }
 
 /**
- * Deletes the records of up to `limit` runs that ended longer ago than the given age and whose events have been deleted: of stateless runs,
- * whose threads were deleted when they ended, or of all other runs, whose threads keep their state and history.
+ * Deletes the records of up to `limit` runs that ended longer ago than the given age and whose events have been deleted. With `temporary`,
+ * these are stateless runs whose threads were deleted at their end; otherwise, all other runs, whose threads keep their state and history.
  *
  * @returns the number of runs
  */

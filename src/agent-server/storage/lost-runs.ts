@@ -56,8 +56,8 @@ export const returnLostRuns = (tx: Tx, run_ids: string[]): Promise<number> =>
 
 /**
  * Shifts the times of active runs after the clock was set back: otherwise they would be due in the future, and new runs would overtake
- * them. Their order and delays stay unchanged. Called at startup of the only process that uses an embedded database, whose own clock is
- * monotonic.
+ * them. Their order and delays stay unchanged. Called at startup of the only process that uses an embedded database: while it runs, its
+ * clock is monotonic.
  */
 export async function shiftFutureRuns(tx: Tx): Promise<void> {
   const isAhead = (e: ExpressionBuilder<Schema, "runs">) =>

@@ -5,7 +5,7 @@ import { isActiveRollout } from "./active-rollout.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 
-/** Checks without a transaction whether a run may be claimable. May return true if none is; returns false only if none is. */
+/** Checks without a transaction whether a run may be claimable. If the result is false, no run is claimable. */
 export const mayClaim = async (tx: Tx, rollout?: number): Promise<boolean> =>
   (await tx.first(rollout === undefined ? dueQuery(tx, {}) : dueToRolloutQuery(tx, { rollout }))) !== undefined;
 
@@ -101,8 +101,8 @@ const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean) =>
     );
 
 /**
- * Returns the next workspace with pending runs after `after`, in circular order of ids, other than `except`. Each result column is one
- * index lookup.
+ * Returns the first workspace after `after`, in circular order of ids, that has pending runs and is not `except`. Each result column
+ * is one index lookup.
  */
 export async function nextQueuedWorkspace(tx: Tx, range: WorkspaceRange): Promise<string | undefined> {
   const { next, beyond, first } = (await tx.first(queuedQuery(tx, range))) as QueuedRow;

@@ -33,13 +33,13 @@ export interface RunOverviewFilter extends Omit<RunOverviewQuery, "cursor"> {
   access: MetadataFilter | undefined;
   /** The last run of the previous page. */
   after: RunPosition | undefined;
-  /** Excludes runs before this position. */
+  /** Excludes runs that are older than the one at this position. */
   back_to?: RunPosition | undefined;
 }
 
 export type RunPosition = Pick<RunRow, "created_at" | "seq">;
 
-/** Returns the position `skip` runs after the first run of the page. Ignores the filters on status, assistant, thread and run ID. */
+/** Returns the position of the run `skip` places after the page's first. Ignores the filters on status, assistant, thread and run ID. */
 export const findPositionBefore = (tx: Tx, filter: RunOverviewFilter, skip: number): Promise<RunPosition | undefined> =>
   tx.first(newestFirst(tx, filter).select(["created_at", "seq"]).limit(1).offset(skip));
 
@@ -104,8 +104,8 @@ export interface RunCount {
 }
 
 /**
- * Counts runs of a tenant by the minutes of acceptance, start and end: active runs, or runs that ended at `ended_from` or later. The
- * latest `limit` runs are counted.
+ * Counts runs of a tenant by the minutes of acceptance, start and end: active runs, or runs that ended at `ended_from` or later.
+ * Counts at most `limit` runs: of ended runs, those that ended last.
  */
 export async function countRunsByMinute(
   tx: Tx,

@@ -55,7 +55,7 @@ export interface ThreadRow {
   ttl_strategy: "delete" | "keep_latest" | null;
   /** Time to live after the last update. */
   ttl_ms: number | null;
-  /** 1 after the old checkpoints were deleted, until the thread has a new state. */
+  /** 1 after the old checkpoints were deleted, until a client changes the thread or it has a new state. */
   pruned: number;
   created_at: number;
   updated_at: number;

@@ -23,7 +23,7 @@ export const matching =
     return filtered as Q;
   };
 
-/** Selects the records that a caller can access; all of the workspace without a filter. */
+/** Selects the records that a caller can access: without a filter, all records of the workspace. */
 export const accessible =
   (filter: MetadataFilter | undefined) =>
   <Q>(query: Q): Q =>

@@ -73,7 +73,7 @@ type Claim = Pick<WebhookDeliveryRow, "run_id" | "attempts">;
 /** The result of an attempt: the status of the response, if any, and the error of a failed attempt. */
 export type AttemptResult = Pick<WebhookDeliveryRow, "response_status" | "error">;
 
-/** Updates a delivery unless it has been claimed again since then, and thus belongs to another process. */
+/** Updates a claimed delivery, unless it has been claimed again and thus belongs to another process. */
 const claimed = (tx: Tx, { run_id, attempts }: Claim) =>
   tx.k
     .updateTable("webhook_deliveries")

@@ -17,7 +17,7 @@ export type ScoredRow = StoreItemRow & { score?: number };
 
 /** Maximum number of texts in a write. Each text is stored as one vector. */
 const MAX_TEXTS = 1_000;
-/** Extra vectors in the first check: the items of some do not match the filter, and others belong to the same item. */
+/** Additional vectors in the first check: items may not match the filter, and an item may have several vectors. */
 const FIRST_CHECK = 100;
 
 /** Embeds the texts of items, and finds the items whose texts are most similar to a query. */

@@ -13,7 +13,7 @@ export interface StoreSettings {
   index: { dims: number; fields: readonly string[] } | undefined;
   ttl: {
     refresh_on_read: boolean;
-    /** Undefined if items without a time to live do not expire. */
+    /** Time to live of items that are written without one. Undefined: they do not expire. */
     default_ms: number | undefined;
     sweep_interval_ms: number;
   };
@@ -72,7 +72,7 @@ export class Store {
   /** Stores writes. Of several writes to an item, only the last has an effect. */
   async write(tx: Tx, writes: readonly StoreWrite[]): Promise<void> {
     const last = [...new Map(writes.map((write) => [items.itemId(write.item), write])).values()];
-    // All transactions lock items in the same order, so that they cannot wait for each other.
+    // All transactions lock items in the same order, so that they cannot deadlock.
     last.sort((a, b) => compareKeys(a.item, b.item));
     const indexed = last.find(({ put }) => put && put.vectors.length > 0);
     if (indexed) await announceVectors(tx, indexed.item.tenant_id);

@@ -7,7 +7,7 @@ import type { Nearest, VectorOperations } from "./vector-search-thread.ts";
 const PAGE = 2_000;
 /** The vectors of the most recently searched workspaces stay in memory, up to this many bytes. */
 const MAX_BYTES = 2 ** 30;
-/** Deleted vectors stay in memory until the loaded vectors of the workspace exceed this multiple of its first load. */
+/** A workspace's vectors are loaded again, without deleted ones, when their number exceeds this multiple of the first load. */
 const MAX_GROWTH = 2;
 const MIN_RELOAD = 10_000;
 

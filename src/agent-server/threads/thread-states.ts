@@ -21,7 +21,7 @@ import type { ThreadRow } from "../storage/schema.ts";
 import { findThread, lockThread, settleThread } from "../storage/threads.ts";
 import { selectState } from "./select-state.ts";
 
-/** The state of a thread without a graph, on which no run has started yet. */
+/** The state of a thread that has no graph yet, because no run has started on it. */
 const EMPTY_STATE = { values: {}, next: [], tasks: [], created_at: null, checkpoint: null, parent_checkpoint: null };
 
 /** Maximum number of attempts for a change that conflicts with a concurrent one. */
@@ -198,7 +198,7 @@ export async function requireCheckpoint(
 }
 
 /**
- * @param find `lockThread` locks the row
+ * @param find pass `lockThread` to lock the row
  * @throws ApiError thread_not_found, also for the hidden thread of a stateless run, and for a thread that the caller cannot access
  */
 export async function requireThread(tx: Tx, caller: Caller, thread_id: string, find = findThread): Promise<ThreadRow> {

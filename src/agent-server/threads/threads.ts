@@ -42,7 +42,7 @@ export class Threads {
     this.#states = states;
   }
 
-  /** Creates a thread, with a history from `supersteps`. If the history fails, the thread is deleted again. */
+  /** Creates a thread, with a history from `supersteps`. If the history cannot be created, the thread is deleted again. */
   async create(caller: Caller, body: ThreadCreate): Promise<Thread> {
     const { database } = this.#context;
     const thread_id = body.thread_id ?? newId();

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import type { Log } from "../../platform/lib/log.ts";
 
 export interface UiModules {
-  /** Modules whose default export maps names to React components, by namespace, relative to the project folder. */
+  /** Module paths by namespace, relative to the project folder. The default export of a module maps names to React components. */
   modules: Readonly<Record<string, string>>;
   /** Packages that the page provides, besides React. */
   shared: readonly string[];

@@ -21,7 +21,7 @@ import { deploymentRoles } from "../../control-plane/storage/migrations/010-depl
 import { EXPERIMENT_MIGRATIONS } from "../../experiments/storage/migrations/index.ts";
 import type { Migration } from "../../platform/database/migrate.ts";
 
-/** The migrations in the order of their application. On SQLite, each series has its own file. Published migrations must not change. */
+/** The migrations in the order in which they are applied. On SQLite, each list has its own file. Published migrations must not change. */
 export const MIGRATIONS = {
   agents: [
     agentServer,

@@ -49,7 +49,7 @@ export async function deleteDeployment(name: string, { json }: { json?: boolean 
   else console.log(`Deleting deployment "${deployment.name}".`);
 }
 
-/** @throws CommandError when there is no earlier revision, or its deployment fails */
+/** @throws CommandError when there is no earlier revision, or the redeployment fails */
 export async function rollBack(
   name: string,
   revision: string | undefined,

@@ -102,7 +102,7 @@ function scoreColumns(stats: FeedbackStats): [part: ScorePart, key: string][] {
   });
 }
 
-/** `scores` contains the first score of each key whose fields all have columns; `rest` contains all other scores. */
+/** For each key, `scores` contains the first score whose fields all have columns. `rest` contains all other scores. */
 function splitScores(all: JsonObject[], names: ReadonlySet<string>) {
   const scores = new Map<string, JsonObject>();
   const rest: JsonObject[] = [];

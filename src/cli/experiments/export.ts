@@ -148,7 +148,7 @@ function rowsOfExample({ id, inputs, outputs, runs }: ExampleWithRuns): JsonObje
   });
 }
 
-/** Converts stored feedback to the score of an upload. Omits the IDs of the feedback and of its comparison. */
+/** Converts stored feedback to the score of an upload. Omits the ID of the feedback and the ID of the comparative experiment. */
 function scoreOf(feedback: Feedback): JsonObject {
   const { key, score, value, comment, correction, feedback_source, feedback_group_id, extra, created_at, modified_at } =
     feedback;

@@ -59,7 +59,7 @@ export class Progress {
     return `${percent}${countOf(rows, "row")}, ${countOf(rate, "row")}/s`;
   }
 
-  /** Redraws the line, truncated to the terminal width: of a wrapped line, only the last part could be overwritten. */
+  /** Redraws the line. Truncates it to the terminal width, because only the last row of a wrapped line can be overwritten. */
   #redraw(line: string): void {
     this.#output.write(`\r${line.slice(0, Math.max(0, (this.#output.columns ?? 80) - 1))}${CLEAR}`);
   }

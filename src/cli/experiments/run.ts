@@ -27,7 +27,7 @@ const PAGE = 100;
 
 /**
  * Runs an assistant on the examples of a dataset, evaluates the outputs, and stores each row as a trace of an experiment. The server's own
- * traces of the agent runs become part of these. Finished rows are kept in a journal file, so the same command can resume after a failure.
+ * traces of the agent runs become part of the row traces. Finished rows are kept in a journal file, so a repeated command can resume.
  *
  * @throws CommandError when a request fails; the journal keeps the finished rows
  */
@@ -100,7 +100,7 @@ async function runExamples(
     return Array.from({ length: missing }, () => example);
   });
   if (pending.length < total)
-    process.stderr.write(`Skipping finished rows: ${countOf(total - pending.length, "row")} of ${total}.\n`);
+    process.stderr.write(`Skipping finished rows: ${total - pending.length} of ${countOf(total, "row")}.\n`);
   const progress = new Progress(process.stderr);
   const step = () => ({ fraction: journal.count / total, rows: journal.count });
   let failed: { reason: unknown } | undefined;

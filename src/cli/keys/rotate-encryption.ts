@@ -54,7 +54,7 @@ async function addKey(database: Database, ring: KeyRing, file: KeyFile): Promise
 /** @returns the number of secrets that could not be re-encrypted */
 async function encryptAll(database: Database, ring: KeyRing): Promise<number> {
   const failures = await resealAll(database, ring, ({ table, texts }) =>
-    console.log(`${table}: ${texts} secrets encrypted`),
+    console.log(`${table}: ${texts} ${texts === 1 ? "secret" : "secrets"} encrypted`),
   );
   for (const { message } of failures) console.error(`error: ${message}`);
   if (failures.length === 0) console.log(`All secrets are encrypted with key ${ring.first.key_id}.`);
@@ -65,9 +65,9 @@ async function printUnusedKeys(database: Database, ring: KeyRing, source: KeySou
   const used = await countByKey(database);
   const unused = ring.keys.map(({ key_id }) => key_id).filter((id) => id !== ring.first.key_id && !used.has(id));
   if (unused.length === 0) return;
-  const where = source.kind === "file" ? source.path : KEYS_VARIABLE;
+  const where = source.kind === "file" ? ` and remove them from ${source.path}` : "";
   console.log(
-    `Keys no longer in use: ${unused.join(", ")}. Run the command again with --retire to remove them from ${where}.`,
+    `Keys no longer in use: ${unused.join(", ")}. Run the command again with --retire to retire these keys${where}.`,
   );
 }
 

@@ -57,7 +57,7 @@ export type ResourceSpec = z.output<typeof ResourceSpec>;
 export const SOURCES = ["github", "external_docker", "internal_docker", "internal_source"] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** `dev_zero` is called `serverless` in `langgraph deploy`, where it is the default since version 0.4.40. */
+/** `dev_zero` is called `serverless` in `langgraph deploy`, where it has been the default since version 0.4.40. */
 export const DEPLOYMENT_TYPES = ["dev_free", "dev_zero", "dev", "prod"] as const;
 
 export const DeploymentStatus = z

@@ -18,7 +18,7 @@ import {
   revisionConfigOf,
 } from "./source-rules.ts";
 
-/** Time by which an upload is kept longer, so that it is not deleted before the revision that uses it is committed. */
+/** Time that an upload is kept after a revision refers to it, so that it is not deleted before the revision is committed. */
 const UPLOAD_EXTENSION_MS = 3_600_000;
 
 export interface Change {

@@ -135,7 +135,7 @@ const PREFIXES = ["", "queue_", "redis_", "db_"] as const;
  * Adds the default limits: twice the CPU, rounded to one decimal, and twice the memory (for Redis the same memory). The queue
  * defaults to the resources of the API.
  *
- * @throws ApiError bad_source when a limit is lower than the corresponding request
+ * @throws ApiError bad_source when a limit or maximum is lower than the corresponding request or minimum
  */
 function withDefaults(given: ResourceSpec): ResourceSpec {
   const spec: Record<string, unknown> = Object.fromEntries(

@@ -105,7 +105,7 @@ export interface InstanceSpec {
   /** Receives the output of the instance. */
   log(line: LogLine): void;
   /**
-   * Resolves when all previous lines are stored. Rejects when they will never be stored: the driver then sends no more lines, and the
+   * Resolves when all previous lines are stored. Rejects when they cannot be stored: the driver then sends no more lines, and the
    * next `ensure` sends the same lines again.
    */
   logsPersisted?(): Promise<void>;

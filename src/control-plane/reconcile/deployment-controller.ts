@@ -127,7 +127,7 @@ export class DeploymentController {
     else await this.#apply(step, state);
   }
 
-  /** Collects the traces of exactly these instances. They include draining instances, whose runs may still end. */
+  /** Collects the traces of exactly these instances. The caller includes draining instances, because they may still be executing runs. */
   #collectTraces(instances: readonly InstanceRow[]): void {
     const { collectTraces, seal } = this.#context;
     const wanted = new Map(instances.map((instance) => [`${instance.instance_id} ${instance.handle}`, instance]));

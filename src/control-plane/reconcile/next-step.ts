@@ -115,7 +115,7 @@ const rolloutProgress = (revision: RevisionRow, state: DeploymentState, { held_s
 });
 
 export interface DeadlineSettings {
-  /** Time that an instance has to become ready. */
+  /** Time within which the instances of a rollout must become ready. */
   deadline_ms: number;
   /** The deadline is extended while an instance has written a log line, or its row has changed, within this time. */
   progress_ms: number;

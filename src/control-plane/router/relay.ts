@@ -16,13 +16,13 @@ export interface Failure {
   error: Error;
   /** Whether the instance may have received part of the request. */
   wasSent: boolean;
-  /** Whether the connection was reused. The instance may have closed a reused connection at the same moment. */
+  /** Whether the connection was reused. The instance may have closed a reused connection while the request was sent. */
   wasReused: boolean;
 }
 
 /**
- * Idle connections are closed after this time. Node.js servers close idle connections after 5 s, and a request that is sent at that moment is lost.
- * Without a timeout Node's agent also ignores the `Keep-Alive` header of responses, which can be shorter.
+ * Idle connections are closed after this time, because Node.js servers close them after 5 s. A request sent at that moment would be lost.
+ * Without a timeout, Node's agent also ignores the response header `Keep-Alive`, which can specify a shorter time.
  */
 const IDLE_MS = 4_000;
 

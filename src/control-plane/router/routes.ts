@@ -217,7 +217,7 @@ export class RouteReader implements BackgroundService {
     }
   }
 
-  /** Whether the stored routes of a deployment may be newer than the cached ones. Other deployments are read at their first request. */
+  /** Whether the stored routes of a deployment may be newer than the cached one. A deployment without one is read at its first request. */
   #needs(deployment_id: string): boolean {
     const route = this.#options.routes.get(deployment_id);
     return route !== undefined && !(this.#isSingleProcess && route.local_set_at !== undefined);

@@ -241,7 +241,7 @@ export const clearOldArtifacts = (
   );
 
 /**
- * Stores the permanent name of a revision's image, unless another process has already stored a name.
+ * Stores the pinned name of a revision's image, unless another process has already stored a name.
  *
  * @returns the stored artifact
  */

@@ -239,7 +239,7 @@ function readCursor(cursor: string): ItemPosition {
     const [effective_us, item_no] = JSON.parse(Buffer.from(cursor, "base64url").toString());
     if (Number.isSafeInteger(effective_us) && Number.isSafeInteger(item_no)) return { effective_us, item_no };
   } catch {
-    // The error below reports it.
+    // The error below reports the invalid cursor.
   }
   throw new ApiError("bad_cursor");
 }

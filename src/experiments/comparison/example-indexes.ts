@@ -67,7 +67,7 @@ export function sortIndexes(indexes: number[], valueAt: (index: number) => numbe
   return [...sorted, ...indexes.filter((index) => !hasValue(index)).sort((a, b) => a - b)];
 }
 
-/** Reads the vectors of errors, in which every run has a value. A pending run has no latency. */
+/** Reads the error vectors, in which every run has a value. In latency vectors, pending runs have no value. */
 async function indexesWithRuns(tx: Tx, experiments: ExperimentRow[], deleted: readonly number[]): Promise<number[]> {
   const vectors = await listVectors(tx, numbersOf(experiments), { kind: "error" }, deleted);
   const length = Math.max(0, ...vectors.map(({ values }) => values.length));
@@ -87,7 +87,7 @@ export async function examplesByIndex(tx: Tx, dataset_no: number, indexes: numbe
 
 /**
  * Returns the sort value of an index: `feedback.{key}`, `latency` or `error` in the first experiment. With the prefix `delta.`, it is the
- * largest difference of any other experiment to the first, by absolute value.
+ * largest difference of any other experiment from the first, by absolute value.
  */
 async function sortKey(
   tx: Tx,

@@ -107,7 +107,7 @@ export const usage = {
   },
 };
 
-/** Filter expressions by experiment id. An example matches when a run of each experiment meets all of its expressions. */
+/** Filter expressions by experiment id. For each of these experiments, the example must have a run that meets all expressions. */
 export const experimentFilters = optional(z.record(z.string(), z.array(z.string())));
 
 export const idAndName = { id: uuids.optional(), name: z.string().optional(), name_contains: z.string().optional() };

@@ -133,7 +133,7 @@ export type PromptCreate = z.output<typeof PromptCreate>;
 const PromptUpdate = z.object({ ...metadata, is_archived: optional(z.boolean()) }).openapi("PromptUpdate");
 export type PromptUpdate = z.output<typeof PromptUpdate>;
 
-/** The manifest is the JSON of a LangChain object. The parent must be the latest commit, and is missing for the first one. */
+/** The manifest is the JSON of a LangChain object. The parent must be the latest commit. The first commit has no parent. */
 const PromptCommitCreate = z
   .object({
     manifest: jsonObject,

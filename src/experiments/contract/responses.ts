@@ -7,7 +7,7 @@ const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
 const DESCRIPTIONS = {
   400: "The request is invalid, or conflicts with the current state of the record.",
   404: "The record was not found in this workspace.",
-  409: "The name or ID is already in use.",
+  409: "The request conflicts with an existing record. For example, the name or ID is already in use.",
   413: "The request body is too large.",
 } as const;
 

@@ -33,7 +33,7 @@ export type KeyStats = z.output<typeof KeyStats>;
 export const FeedbackStats = z.record(z.string(), KeyStats);
 export type FeedbackStats = z.output<typeof FeedbackStats>;
 
-/** Latencies are in seconds, rates are fractions. All fields are null unless the request includes statistics. */
+/** Latencies are in seconds, rates are fractions. All fields are null if the response does not include statistics. */
 const statistics = {
   run_count: z.int().nullable(),
   latency_p50: z.number().nullable(),

@@ -124,7 +124,7 @@ export async function addDataset(tx: Tx, { tenant_id }: Caller, body: NewDataset
     metadata: toJson(body.metadata ?? body.extra?.metadata),
   });
   if (created) return created;
-  throw new ApiError("dataset_exists", { field: `the ID or name "${body.name}"` });
+  throw new ApiError("dataset_exists", { field: `the ID or the name "${body.name}"` });
 }
 
 /** Undefined keeps the value, null removes it. */

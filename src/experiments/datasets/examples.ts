@@ -136,7 +136,7 @@ export const exampleOperations = (database: Database) => ({
     });
   },
 
-  /** Deletes an example of a dataset. Nothing happens if it is deleted already. */
+  /** Deletes an example of a dataset. Does nothing if it is already deleted. */
   async deleteOf(caller: Caller, dataset_id: string, example_id: string): Promise<void> {
     await database.write(async (tx) => {
       const { dataset_no } = await getDataset(tx, caller, dataset_id);

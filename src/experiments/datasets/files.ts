@@ -45,11 +45,11 @@ export const datasetFileOperations = (database: Database) => ({
     });
   },
 
-  /** @throws ApiError; InvalidRequestError when an example has no chat messages for an OpenAI format. No data has been sent by then. */
+  /** Runs before any data is sent. @throws ApiError, or InvalidRequestError when an example has no chat messages for an OpenAI format */
   async openDownload(caller: Caller, dataset_id: string, format: DatasetFileFormat, as_of: AsOf): Promise<DatasetFile> {
     const { read } = database;
     const { dataset_no } = await getDataset(read, caller, dataset_id);
-    // The default is the time of the newest version, not the current time: versions within the same millisecond get later times.
+    // The default is the time of the newest version, which may be later than now: versions of the same millisecond get later times.
     const at = (await findVersionTime(read, dataset_no, as_of)) ?? (await newestVersionTime(read, dataset_no)) ?? 0;
     const file: DatasetFile = { format, filter: { dataset_no, as_of: at }, columns: [] };
     const columns = new Map<string, Column>();
@@ -63,7 +63,7 @@ export const datasetFileOperations = (database: Database) => ({
     return { ...file, columns: [...columns.values()].sort(byField) };
   },
 
-  /** Returns the text of a page and the `after` value of the next page, or null after the last page. The first page has the value -1. */
+  /** Returns the text of a page, and the `after` value of the next page: null after the last page. For the first page, `after` is -1. */
   async readDownload(caller: Caller, file: DatasetFile, after: number): Promise<{ text: string; next: number | null }> {
     const { format, columns } = file;
     const { examples, next } = await readPage(database, caller, file, after);

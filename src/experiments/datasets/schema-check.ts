@@ -12,13 +12,13 @@ export interface SchemaFault {
 
 export const MAX_DEPTH = 300;
 
-/** Limits the work of cyclic references, nested branches, and patterns on long strings. A step takes about 1 µs. */
+/** Limits the work that cyclic references, nested branches, and patterns on long strings cause. A step takes about 1 µs. */
 const MAX_STEPS = 2_000_000;
 const CHARS_PER_STEP = 16;
 
 export class TooManyStepsError extends Error {}
 
-/** Limits the total number of steps of all comparisons of a request. */
+/** Limits the total number of steps of the schema checks that share the budget. */
 export class StepBudget {
   #left = MAX_STEPS;
 

@@ -34,8 +34,8 @@ function kindOf(field: RunField | EntryField): EntryKind | undefined {
 /**
  * Groups the conditions on the same feedback row, and on the same metadata entry:
  *
- * - The conditions of one `and(...)` apply to the same row. So does an `or(...)` among them, if all of its conditions are on the
- *   key, or none of them is.
+ * - The conditions of one `and(...)` apply to the same row; with several keys and no value, each applies to any row. An `or(...)`
+ *   among them also applies to the same row if all of its conditions are on the key, or none of them is.
  * - Any other condition (alone, in an `or` or a `not`, in a nested `and`) applies to any row.
  * - `neq` on a key, and `neq` on a value without a key, match when no such row exists:
  *   `and(neq(metadata_key, "k"), eq(metadata_value, "v"))` finds runs without the key `k` that have the value `v`.

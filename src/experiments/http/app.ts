@@ -63,7 +63,7 @@ export function serveExperiments(
 
 /**
  * Serves trace ingestion. Must be called before the routes of the agent server are added: at the root, both have `POST /runs` and `POST
- * /runs/batch`, and the request body decides which one responds.
+ * /runs/batch`, and the request body determines which of them responds.
  */
 export const serveIngestion = (app: App, options: TraceRoutesOptions): void => serveTraces(app, V1, options);
 

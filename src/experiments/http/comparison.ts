@@ -76,7 +76,7 @@ type ReadPage = (offset: number, limit: number) => Promise<ExampleWithRuns[]>;
 
 const RUN_COLUMNS = ["session_id", "run_id", "status", "start_time", "end_time", "latency", "outputs", "error"];
 
-/** Streams a comparison as CSV with one line per run: columns of the example, of the run, and one column per score. */
+/** Streams a comparison as CSV with one line per run: columns of the example, columns of the run, and one column per feedback key. */
 async function comparisonCsv(session_ids: readonly string[], readPage: ReadPage): Promise<Response> {
   const first = await readPage(0, PAGE_SIZE);
   const keys = await keysOf(first, readPage);

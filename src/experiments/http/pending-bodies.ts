@@ -49,7 +49,7 @@ export class PendingBodies {
    * Reads a body and calls `work` with it.
    *
    * @param work receives the only reference to the body, and the time (`Date.now()`) after which its result is not sent
-   * @throws ApiError when the body is too large, all bodies together are too large, or room or the result is not available in time
+   * @throws ApiError when this body or all bodies together are too large, or when there is no room or no result in time
    */
   async use<T>(
     tenant_id: string,
@@ -113,7 +113,7 @@ const newWorkspace = (): Workspace => ({
   changed: Promise.withResolvers(),
 });
 
-/** Returns the body in one buffer, which moves to the worker thread. */
+/** Returns the body in one buffer, which can be transferred to the worker thread. */
 async function readBody(
   { chunks, length = Number.POSITIVE_INFINITY }: ReceivedBody,
   add: (bytes: number) => Promise<void>,

@@ -89,7 +89,7 @@ const RUN_CREATE: OwnBody = { keys: ["assistant_id"], isOwn: (found) => found.le
 const RUN_BATCH: OwnBody = { keys: ["post", "patch"], isOwn: (found) => found.length > 0 };
 
 /**
- * Passes a request to the agent server unless its body contains traces. The caller needs the scope of the product that handles the request.
+ * Passes a request to the agent server unless its body contains traces or is compressed. The caller needs the responding product's scope.
  */
 function shared(
   handler: (context: Context<Env>) => Promise<Response>,

@@ -8,7 +8,7 @@ export const writeCursor = ({ start_us, run_id }: RunCursor): string =>
 
 /**
  * @param isId checks the ID in the cursor: by default, a run ID (a UUID); in a list of threads, a thread ID
- * @throws ApiError when the client changed the cursor
+ * @throws ApiError when the cursor is invalid
  */
 export function readCursor(cursor: string, isId: (id: string) => boolean = isUuid): RunCursor {
   try {

@@ -7,7 +7,7 @@ import type { TreeUsage } from "../storage/traces/trace-schema.ts";
 
 /**
  * The statistics in the row of an experiment. Percentiles use linear interpolation. Without runs, all numbers except `run_count` are
- * null. Uploads have no tokens, no costs and no first tokens.
+ * null. Uploaded runs have no tokens, no costs and no time of the first token.
  */
 export interface ExperimentStats extends RunStatistics {
   feedback_stats: FeedbackStats;
@@ -70,7 +70,7 @@ function sumsOf(runs: readonly RunOutcome[]): OutcomeSums {
   };
 }
 
-/** Converts durations to sorted seconds, at least 0: the JavaScript client truncates ends to milliseconds, maybe before the start. */
+/** Converts durations to sorted seconds. Negative durations become 0: the JavaScript client truncates end times to milliseconds. */
 function secondsIn(durations_us: Float64Array[]): Float64Array {
   const all = new Float64Array(durations_us.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -148,7 +148,7 @@ export function feedbackStats(feedback: readonly FeedbackStatsInput[]): Feedback
 /** JavaScript objects list integer keys in numeric order, before all other keys. */
 const STARTS_WITH_DIGIT = /^\d/;
 
-/** The JSON text of {@link feedbackStats}. The common case, one row per key, avoids objects, which took a sixth of the page time. */
+/** The JSON text of {@link feedbackStats}. Creates no objects in the common case of one row per key: they took a sixth of a page's time. */
 export function feedbackStatsJson(feedback: readonly FeedbackStatsInput[]): string {
   const sorted = feedback.toSorted((a, b) => (a.key < b.key ? -1 : 1));
   const isSimple = sorted.every(({ key }, index) => key !== sorted[index - 1]?.key && !STARTS_WITH_DIGIT.test(key));

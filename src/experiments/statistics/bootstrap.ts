@@ -12,7 +12,7 @@ export interface BootstrapOptions {
  * The confidence interval of the mean of paired differences by percentile bootstrap (Efron and Tibshirani 1993, chapter 13).
  * Takes 0.1 s on one core for n = 10,000 and 2,000 resamples.
  *
- * @param deltas finite numbers, at least one; one entry per example, the mean over its repetitions
+ * @param deltas one finite number per example, the mean over its repetitions; not empty
  * @returns [low, high]
  * @throws RangeError when deltas is empty, resamples is not a positive integer, or level is not between 0 and 1
  */

@@ -4,7 +4,7 @@ import { describe } from "./describe.ts";
 import { mcnemarExact, wilcoxon } from "./significance-tests.ts";
 
 interface ComparePairOptions extends Partial<BootstrapOptions> {
-  /** Swaps wins and losses, nothing else. */
+  /** Swaps wins and losses, and has no other effect. */
   lower_is_better?: boolean;
   /** The smallest difference that counts as a win or a loss, at least 0. */
   threshold?: number;

@@ -144,8 +144,8 @@ function probabilityOf(k: number, n: number): number {
 }
 
 /**
- * Adjusts p-values for multiple tests (Holm 1979): at a level of 0.05, the family-wise error rate is at most 0.05. Null is a test not
- * performed: it stays null and does not count. Equals `p.adjust(p, method = "holm")` of R.
+ * Adjusts p-values for multiple tests (Holm 1979): at a level of 0.05, the family-wise error rate is at most 0.05. Null stands for
+ * a test that was not performed: it stays null and does not count. Equals `p.adjust(p, method = "holm")` of R.
  *
  * @returns the adjusted p-values in the same order
  * @throws RangeError when a p-value is not within 0 to 1

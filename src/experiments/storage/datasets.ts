@@ -74,7 +74,7 @@ export const lockDataset = (tx: Tx, dataset_no: number): Promise<DatasetRow | un
 export const nullsLow = (descending: boolean) => (order: OrderByItemBuilder) =>
   descending ? order.desc().nullsLast() : order.asc().nullsFirst();
 
-/** @param nulls where datasets without a value of `sort_by` are sorted: `low` puts null below every value */
+/** @param nulls the position of datasets without a value of `sort_by`: `low` sorts null below every value */
 export function listDatasets(
   tx: Tx,
   tenant_id: string,

@@ -154,7 +154,7 @@ const moveQuery = prepared<FeedbackTarget, unknown>((k, p) =>
     .where("feedback_id", "=", p("feedback_id")),
 );
 
-/** Moves feedback to a session, and to a row of the session unless the row is null. */
+/** Moves feedback to a session and, unless `example_index` and `repetition` are null, to a row of the session. */
 export const moveFeedback = (tx: Tx, target: FeedbackTarget): Promise<number> => tx.run(moveQuery(tx, target));
 
 /** Deletes feedback of a workspace by its id. */

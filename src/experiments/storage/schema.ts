@@ -58,7 +58,7 @@ export interface DatasetRow {
 /** The index and the ids of an example. Its content is in its newest version. */
 export interface ExampleRow {
   dataset_no: number;
-  /** The position in the dataset, from 0, which is never reused. Score vectors are indexed by it. */
+  /** The position in the dataset, starting at 0. It is never reused. Score vectors are indexed by it. */
   example_index: number;
   tenant_id: string;
   example_id: string;
@@ -82,7 +82,7 @@ export interface ExampleVersionRow {
   inputs: string;
   outputs: string | null;
   metadata: string | null;
-  /** JSON list of the splits of the example. An empty list is the split `base`. */
+  /** JSON list of the splits of the example. An empty list means the split `base`. */
   splits: string;
   /** 1 if the example is deleted in this version. */
   deleted: number;

@@ -10,7 +10,7 @@ const MAX_ACTIVE_BYTES = 8 * 2 ** 20;
 const COLLECTED_BYTES = 4 * 2 ** 20;
 
 /**
- * Unpacks bodies one at a time. Small bodies are stored concurrently, because they share a commit; the others wait until their turn
+ * Unpacks bodies one at a time. Small bodies are stored concurrently, because they share a commit; the others wait for their turn
  * and remain packed. Without this limit, 8 bodies of 20 MiB took 660 MB.
  */
 export class BodyTurns {

@@ -60,8 +60,8 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
 }
 
 /**
- * The version of an example that a run used: the newest at the time in the metadata `example_version`, which the official clients send,
- * or at the start of the run. If that time is before the first version, the first version is used.
+ * The version of an example that a run used: the newest one at the time in the metadata field `example_version`, which the official
+ * clients send, or else at the start of the run. If that time is before the first version, the first version is used.
  */
 async function exampleVersions(tx: Tx, dataset_no: number, examples: readonly ExampleRow[]) {
   const changed = examples.filter(({ version }) => version > 1).map(({ example_index }) => example_index);

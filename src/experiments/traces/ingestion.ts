@@ -197,7 +197,7 @@ async function storeChanges(
   return { refused, drafts: writer.drafts };
 }
 
-/** Whether a run names no session, and neither does the root of its trace. */
+/** Whether a new run names no session, and neither its parent nor its root is stored or in the request. */
 function needsDefault(operations: readonly RunOperation[], known: ReadonlyMap<string, number>): boolean {
   const posted = new Set(operations.map(({ id }) => id));
   return operations.some((operation) => {

@@ -49,7 +49,7 @@ const PAYLOADS = ["inputs", "outputs", "events", "extra", "serialized"] as const
  * Reads the body of an ingestion request.
  *
  * @param bytes the unpacked body
- * @throws ApiError when the body exceeds its limit, has no valid boundary, or is a batch that is not valid JSON
+ * @throws ApiError when the body exceeds its limit, or is not a valid JSON object or multipart body
  */
 export function readChanges(request: IngestRequest, bytes: Uint8Array, max_bytes: number): ReadChanges {
   const changes = new ChangeReader();

@@ -21,7 +21,7 @@ export interface TraceEnd {
   started_at: number;
   /** Error of the root, even if it has already ended; undefined keeps its result. */
   error: string | undefined;
-  /** Error of the other runs that have not ended, and of the root without `error`. */
+  /** Error of all runs that have not ended. For the root, `error` takes precedence if it is given. */
   open_error: string;
 }
 

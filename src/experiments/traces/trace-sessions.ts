@@ -26,7 +26,7 @@ function nameIn({ session_name, address }: RunFields): string | undefined {
   return agent === undefined ? undefined : `${agent}/${environment}`;
 }
 
-/** The sessions that a request names. They are locked, so that requests that change the same traces are processed one at a time. */
+/** The sessions that a request names or whose runs it may change. They are locked: requests for the same traces run one at a time. */
 export class TraceSessions {
   readonly #tx: Tx;
   readonly #byId = new Map<string, ExperimentRow>();

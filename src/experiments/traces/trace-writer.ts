@@ -128,7 +128,7 @@ export class TraceWriter {
   }
 
   /**
-   * Stores the runs, moves runs below parents that have arrived, and sums the tokens and costs of the traces.
+   * Stores the runs, moves runs to their place below parents that have arrived, and sums the tokens and costs of the traces.
    *
    * @param refuse called for each run that exceeds the limit of its trace
    */
@@ -167,7 +167,7 @@ export class TraceWriter {
   async #addUsage(nodes: LoadedNodes, refuse: Refuse): Promise<Set<string>> {
     const traces = Map.groupBy(this.drafts, ({ run }) => run.trace_id);
     const sizes = await traceSizes(this.#tx, this.#tenant_id, [...traces.keys()]);
-    // Whether the session or the thread of a root changes, which the runs below it inherit.
+    // Whether the session or the thread of a root changes: the runs below the root inherit both.
     const isOther = ({ run }: RunDraft) => {
       const stored = this.#stored.get(run.run_id);
       return stored?.experiment_no !== run.experiment_no || stored.thread_id !== run.thread_id;

@@ -14,8 +14,8 @@ const INTEGER = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const ONE_DECIMAL = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 
 /**
- * Formats a number with three significant digits and thousands separators: `0.812`, `12.3`, `1,230`. Integers keep all digits: `1`,
- * `1,234`.
+ * Formats a number with three significant digits: `0.812`, `12.3`. Integers keep all digits, and numbers from 1,000 are rounded to
+ * integers: `1`, `1,234`.
  */
 export function number(value: Maybe): string {
   if (isMissing(value)) return DASH;

@@ -11,7 +11,7 @@ const WIDTH = 148;
 const HEIGHT = 32;
 /** Padding of the drawing in pixels, so that points at the edges are not cut off. */
 const EDGE = 4;
-/** Maximum number of points, after which points would overlap. Longer series show only their last points. */
+/** Maximum number of points. More points would overlap, so longer series show only their last points. */
 const MAX_POINTS = 60;
 
 /** A metric over time: name, newest value, change and a line with the newest value at the right. */

@@ -4,7 +4,7 @@ import { setThreadSnapshot, wasOvertaken } from "../../storage/runs.ts";
 import type { RunRow, ThreadSnapshot } from "../../storage/schema.ts";
 import { findThread, lockThread, setThreadBusy } from "../../storage/threads.ts";
 
-/** Returns the graph and the assistant in a thread's metadata. This graph reads the thread's state. */
+/** Returns the graph and the assistant in a thread's metadata. The thread's state is read with this graph. */
 const graphOf = ({ graph_id, assistant_id }: Record<string, unknown>) => ({ graph_id, assistant_id });
 
 /**

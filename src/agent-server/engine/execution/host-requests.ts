@@ -90,7 +90,7 @@ export class HostRequests {
     this.#journal.store(this.#stepOf(write));
   }
 
-  /** Adds the store writes that followed the last checkpoint write to the journal. */
+  /** Adds to the journal the store writes that followed the last checkpoint write. */
   finish(): void {
     const staged = this.#store.takeStaged();
     if (staged) this.#journal.store(staged);

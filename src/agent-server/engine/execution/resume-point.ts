@@ -27,7 +27,7 @@ export function orderOf({ run_id, epoch, attempt, thread_id, assistant_id, graph
 export interface ResumePoint {
   /** The thread's newest root checkpoint. Sent with the run, so that the host does not have to request it. */
   head: CheckpointData | null;
-  /** Writes of previous claims of the run on the checkpoint that it starts from. */
+  /** Writes on the checkpoint that the run starts from, stored during previous claims of the run. */
   begun: WriteKey[];
   /** Output of the previous run. The first state event of most runs repeats it. */
   base: DeltaBase | undefined;
@@ -69,6 +69,6 @@ export async function refusedResume(
   );
   const unknown = ids.filter((id) => !open.has(id));
   if (!thread || unknown.length === 0) return undefined;
-  const message = `The thread has no open interrupt with the ID ${unknown.slice(0, 3).join(", ")}.`;
+  const message = `The thread has no open interrupt with the ID ${unknown.slice(0, 3).join(" or ")}.`;
   return { error: { error: "UnknownInterruptError", message }, thread_status: thread.idle_status };
 }

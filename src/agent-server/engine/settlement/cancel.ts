@@ -26,8 +26,8 @@ export interface PendingCancel {
 
 /**
  * Cancels an active run, in a transaction that holds its thread's lock. A pending run ends in this transaction. For a running run the
- * transaction stores the intent to stop, and no later step of the run is committed. The same applies to a pending run that was claimed
- * before, with the action `interrupt`: the engine ends it, because the thread must show the steps of the earlier claims.
+ * transaction stores the intent to stop, and no later step of the run is committed. With the action `interrupt`, the same applies to a
+ * pending run that was claimed before: the engine ends it, because the thread must show the steps of the earlier claims.
  *
  * @returns a list with the cancel to publish; empty if the run has ended
  */

@@ -14,7 +14,7 @@ export async function rollBack(tx: Tx, run: RunRow): Promise<void> {
   const { thread_id } = run;
   await deleteLastRun(tx, run);
   if (run.temporary) return deleteThreadState(tx, thread_id);
-  // If later runs overtook a delayed run before its start, the record belongs to them.
+  // If later runs started before this delayed run, the record contains their graph and assistant.
   const overtaken = run.started_at === null && (await wasOvertaken(tx, run));
   const snapshot = run.thread_snapshot && !overtaken ? (JSON.parse(run.thread_snapshot) as ThreadSnapshot) : undefined;
   const thread = snapshot && (await findThread(tx, run.tenant_id, thread_id));

@@ -18,7 +18,7 @@ export interface Acknowledgement {
 
 /**
  * Holds the trace calls of a deployment's instance until the control plane fetches them: containers cannot connect to it, and an instance
- * then needs no credentials. The queue makes one call at a time, so there is at most one entry. It is kept until it is acknowledged.
+ * needs no credentials this way. The queue makes one call at a time, so there is at most one entry. It is kept until it is acknowledged.
  */
 export class TraceOutbox implements TraceStore {
   #entry: (OutboxEntry & { stored: PromiseWithResolvers<void> }) | undefined;

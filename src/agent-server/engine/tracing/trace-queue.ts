@@ -3,7 +3,7 @@ import { ApiError } from "../../../platform/errors.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import { Signal } from "../../../platform/lib/signal.ts";
 
-/** How the trace runs that are still open are ended after the agent run has ended. */
+/** How to end the trace runs that are still open after the agent run has ended. */
 export interface TraceEnd {
   run_id: string;
   name: string;

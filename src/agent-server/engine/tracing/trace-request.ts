@@ -19,7 +19,7 @@ const configurableOf = ({ config }: RunKwargs): Record<string, unknown> => confi
 export const isRequested = (kwargs: RunKwargs): boolean =>
   isObject(kwargs.langsmith_tracer) || parentOf(kwargs)?.kind === "run";
 
-/** Returns the name of the tracing project (`session_name` in the API): of the request, else of the settings, else the graph ID. */
+/** Returns the name of the tracing project (`session_name` in the API): from the request, else from the settings, else the graph ID. */
 export function projectOf({ graph_id }: RunRow, kwargs: RunKwargs, default_project: string | undefined): string {
   const { langsmith_project, "langsmith-project": baggage } = configurableOf(kwargs);
   const [named] = [langsmith_project, baggage].filter((name) => typeof name === "string" && name !== "") as string[];

@@ -50,7 +50,7 @@ const isStringList = (value: unknown): boolean =>
 
 /**
  * An interrupt that all copies of LangGraph recognize by its name and flag. `interrupt()` is unsuitable: it counts a node's interrupts and
- * assigns resume values in order: once the token exists, the resume value would go to the node's next interrupt.
+ * assigns resume values in order. Once the token exists, the resume value would go to the node's next interrupt.
  */
 class TokenInterrupt extends Error {
   override readonly name = "GraphInterrupt";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { TokenAnswer, TokenRequest } from "../host.ts";
 
 /**
- * The key in `configurable` of the function that requests tokens. LangGraph passes it to every node, tool and subgraph. Keys that start
+ * The key of `configurable` with the function that requests tokens. LangGraph passes it to every node, tool and subgraph. Keys that start
  * with two underscores never reach metadata or events.
  */
 export const REQUEST_TOKEN_KEY = "__threadmill_request_token";

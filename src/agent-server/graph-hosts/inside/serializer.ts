@@ -142,8 +142,8 @@ function reviveMessage(record: Record<string, unknown>, classes: MessageClasses)
 /**
  * LangChain serializes an instance as a record, `{lc: 1, type: "constructor", id, kwargs}`, and deserializes every such record to an
  * instance. Plain data of this form is stored under this key as a list of its fields. A wrapper around the record does not suffice, because
- * LangGraph's loader works from the inside out, and neither does LangChain's own escape. The key begins with `~` because a search for `_`
- * takes 40 times as long.
+ * LangGraph's loader works from the inside out, and neither does LangChain's own escape. The key begins with `~` because a text search for
+ * a key that begins with `_` takes 40 times as long.
  */
 const ESCAPED = "~lc_fields";
 const ESCAPED_BY_LANGCHAIN = "__lc_escaped__";

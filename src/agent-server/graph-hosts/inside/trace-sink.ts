@@ -69,7 +69,7 @@ export class TraceSink {
   readonly #send: SendRuns;
   readonly #spans = new Map<string, Span>();
   readonly #root_ended = Promise.withResolvers<void>();
-  /** The end of the root waits for the outcome: a run that continues in another process has not ended, and a stopped one is cancelled. */
+  /** The reported end of the root, kept until the outcome is known: a run that continues in another process has not ended. */
   #root_end: TracedRun | undefined;
   readonly #hidden = new Set<string>();
   #ended = 0;

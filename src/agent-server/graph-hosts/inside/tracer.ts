@@ -23,8 +23,8 @@ export interface TracedExecution {
 }
 
 /**
- * Returns the option `callbacks`, which traces a run. LangChain then adds no tracer of its own, so a project that traces to another
- * server receives the runs through a replica.
+ * Returns the option `callbacks`, which traces a run. LangChain then adds no tracer of its own. If the project traces to another
+ * server, a replica sends the runs there, too.
  */
 export function tracingCallbacks({ tracing }: Library, { order, trace, sink }: TracedExecution) {
   if (!tracing) return undefined;
@@ -65,8 +65,8 @@ interface RunCreator {
 }
 
 /**
- * Names the root after the graph, and gives it the start time of the first attempt, so that all attempts are one trace. Without replicas,
- * it copies a run for each report without LangSmith's constructor, which takes a tenth of the CPU time of a short run.
+ * Names the root after the graph, and gives it the start time of the first attempt, so that all attempts are one trace. If there are no
+ * replicas, runs are copied for each report without LangSmith's constructor, which takes a tenth of the CPU time of a short run.
  */
 function withRoot(tracer: Tracer, order: RunOrder, trace: TraceOrder): Tracer {
   const creator = tracer as unknown as RunCreator;

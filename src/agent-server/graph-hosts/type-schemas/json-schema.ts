@@ -210,7 +210,7 @@ class SchemaWriter {
     };
   }
 
-  /** Returns the symbol that names a type's definition: an interface, or an alias of the project. Package aliases mostly compute types. */
+  /** Returns the symbol that names a type's definition: an interface, or an alias of the project. Most package aliases are helper types. */
   #nameOf(type: ts.Type): ts.Symbol | undefined {
     const { SymbolFlags, TypeFlags } = ts;
     if (!(type.flags & (TypeFlags.Object | TypeFlags.UnionOrIntersection)) || isMessage(type)) return undefined;

@@ -149,7 +149,7 @@ function extract({ file, export_name, project_dir }: ExtractionRequest): Extract
     return parameter && checker.getNonNullableType(checker.getTypeOfSymbol(parameter));
   };
 
-  /** Returns the compiled graph of an export, which has a form that inside/loading/load.ts accepts, and the agent that contains it. */
+  /** Returns the types of an export's compiled graph and of the agent that contains it, for the exports that loading/load.ts accepts. */
   const graphOf = (exported: Type, agent?: Type, depth = 0): [graph: Type, agent: Type] => {
     const type = exported && checker.getAwaitedType(exported);
     if (!type || depth > 5 || checker.getPropertyOfType(type, "~InputType")) return [type, agent];

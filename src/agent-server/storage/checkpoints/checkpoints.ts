@@ -65,7 +65,7 @@ export async function listCheckpoints(
     query = query.where(sql<boolean>`json_contains(metadata, ${JSON.stringify(filter.metadata)})`);
   const rows = await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit));
   const checkpoints: CheckpointData[] = [];
-  // The number of checkpoints doubles each time, up to the number that fits, estimated from the mean size of the previous ones.
+  // The number of checkpoints per read doubles, up to the number that fits, estimated from the mean size of the previous ones.
   for (let chars = 0, count = 1; count >= 1 && checkpoints.length < rows.length; ) {
     const some = await withContents(tx, rows.slice(checkpoints.length, checkpoints.length + count));
     checkpoints.push(...some);
@@ -121,7 +121,7 @@ export function versionsIn({ checkpoint }: Pick<Row, "checkpoint">): ChannelVers
   return Object.entries(channel_versions).map(([channel, version]) => [channel, String(version)]);
 }
 
-/** Collects the versions per namespace, so that a page of history takes one query instead of one per row. */
+/** Collects the versions per namespace, so that the values of a page take one query per namespace and not one per row. */
 function groupByNamespace(versionsOf: Map<Row, ChannelVersion[]>): [Namespace, string[]][] {
   const groups = new Map<string, [Namespace, Set<string>]>();
   for (const [row, versions] of versionsOf) {

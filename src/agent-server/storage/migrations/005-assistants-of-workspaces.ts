@@ -16,7 +16,7 @@ export const assistantsOfWorkspaces: Migration = {
     `insert into assistants
       select assistant_id, tenant_id, graph_id, name, description, config, context, metadata, version, created_at, updated_at
       from assistants_001`,
-    // Drops the index by graph, too.
+    // Also drops the index assistants_by_graph.
     "drop table assistants_001",
     "create index assistants_by_graph on assistants (tenant_id, graph_id)",
     "alter table assistant_versions rename to assistant_versions_001",

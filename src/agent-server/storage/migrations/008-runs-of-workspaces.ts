@@ -1,6 +1,6 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Indexes of a workspace's runs by acceptance, for lists over all threads, and by end, for counts by minute. */
+/** Indexes of a workspace's runs: by acceptance for lists over all threads, and by end for counts by minute. */
 export const runsOfWorkspaces: Migration = {
   name: "008-runs-of-workspaces",
   statements: () => [

@@ -2,7 +2,7 @@ import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
  * Gives the table of migration 007 a descriptive name. Instances of an earlier version may serve while those of a new revision migrate the
- * database that they share, so a view keeps the former name readable: their statements that claim runs use that name.
+ * database that they share. The statements of the earlier version that claim runs use the former name, so a view keeps it readable.
  */
 export const activeRollout: Migration = {
   name: "015-active-rollout",

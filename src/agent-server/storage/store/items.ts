@@ -161,7 +161,7 @@ export interface NamespaceFilter {
   tenant_id: string;
   /** Regular expressions that a namespace matches. */
   patterns: readonly string[];
-  /** A literal prefix of the namespaces, which the index finds. */
+  /** A literal prefix of the namespaces, used for the index lookup. */
   prefix: string;
   /** Matches the part of a namespace that is returned. */
   part: string | undefined;

@@ -3,7 +3,7 @@ import type { InputFile } from "../input-file.ts";
 import { type ReadOptions, type ReadRow, type Results, RowCompleter } from "../rows.ts";
 import { type Line, linesOf, parseLine } from "./json.ts";
 
-/** Fields that are not metrics. All other fields are metrics in files of older versions, which have no list `metrics`. */
+/** Fields that are not metrics. In files of older versions, which have no list `metrics`, all other fields are metrics. */
 const FIXED = new Set(
   "doc_id doc target arguments resps filtered_resps filter metrics doc_hash prompt_hash target_hash".split(" "),
 );

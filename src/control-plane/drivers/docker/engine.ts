@@ -69,7 +69,7 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   "EPIPE",
 ]);
 
-/** Separates query and body for dockerode, which otherwise also sends body fields, such as secrets, in the URL, which is logged. */
+/** Separates query and body. Otherwise, dockerode would also send body fields, such as secrets, in the URL, which is logged. */
 export const separateParts = <T = object>(query: object, body: object = {}): T => ({ _query: query, _body: body }) as T;
 
 /** HTTP status of a Docker error response; undefined for other errors. */

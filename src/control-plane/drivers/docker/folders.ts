@@ -11,7 +11,7 @@ export interface Folders {
   positions: string;
   pulled: string;
   /**
-   * Parent of the deployments' data folders. If the service is root, these are world-writable, because images set their user, and only
+   * Parent of the deployments' data folders. If the service is root, these are world-writable (each image sets its own user), but only
    * root can enter the driver's folder. Otherwise, the process driver uses the same folders, because all processes have the same user.
    */
   data: string;

@@ -47,7 +47,7 @@ export class Images {
   }
 
   /**
-   * Returns the pinned image of a revision. Pulls the image if it was removed locally.
+   * Returns the pinned image of a revision. Pulls the image if it does not exist locally.
    *
    * @throws DeployError when the image cannot be pulled, or the registry is no longer allowed
    */

@@ -66,7 +66,7 @@ export class LogFollower {
         if (signal.aborted) return;
         this.#onError(error);
       }
-      // A long connection was healthy, so that its end does not add to earlier failures.
+      // A long connection was healthy, so its end counts as the first failure again.
       failures = performance.now() - began > HEALTHY_MS ? 1 : failures + 1;
       await delay(backOffMs(failures), undefined, { signal: AbortSignal.any([signal, this.#ending.signal]) }).catch(
         () => undefined,

@@ -5,7 +5,7 @@ import { isAlive, killGroup, type ProcessIdentity, startOf } from "./process-ide
 import { listNames, removeTree, type SystemUser } from "./system-users.ts";
 
 export interface BuildWorkspace {
-  /** Folder of the source, which becomes the folder of the finished build. Owned by the deployment's user before its commands run. */
+  /** Folder of the source, which becomes the folder of the finished build. The deployment's user owns it when the build commands run. */
   source: string;
   /** Home folder of the build's commands. */
   home: string;

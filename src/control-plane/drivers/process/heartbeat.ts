@@ -7,7 +7,7 @@ const INTERVAL_MS = 10_000;
 const intervalOf = (orphan_ms: number): number => Math.min(INTERVAL_MS, orphan_ms / 4);
 
 /**
- * Touches the heartbeat file at intervals. Instances keep running while at least one control plane of the data folder does so.
+ * Touches the heartbeat file at intervals. Instances exit when no control plane of the data folder has touched the file for `orphan_ms`.
  * {@link makeHeartbeat} creates the file when the first instance starts.
  */
 export function startHeartbeat(file: string, orphan_ms: number): { stop(): void } {

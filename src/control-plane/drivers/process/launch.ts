@@ -34,7 +34,7 @@ export async function listenOnFreePort(): Promise<Listener> {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Starts the agent server of a build in its own process group, which continues to run after this process exits. */
+/** Starts the agent server of a build in its own process group, so that the server keeps running after this process exits. */
 export async function launch(options: LaunchOptions, { server, port }: Listener): Promise<ChildProcess> {
   const { spec, log_file, config_file, heartbeat_file, user } = options;
   await createHome(options);
@@ -66,7 +66,7 @@ async function createHome({ data_dir, user }: LaunchOptions): Promise<void> {
   if ((await createFolder(home, 0o700)) && user) await lchown(home, user.uid, user.gid);
 }
 
-/** Makes new files readable only for the instance's user. `exec` replaces the shell, so the pid is the pid of the program. */
+/** Makes new files readable only by the instance's user. `exec` replaces the shell, so the pid is the pid of the program. */
 const withPrivateUmask = (command: string[]): [string, string[]] => [
   "/bin/sh",
   ["-c", 'umask 077 && exec "$0" "$@"', ...command],

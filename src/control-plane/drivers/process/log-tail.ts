@@ -8,7 +8,7 @@ const CHUNK_BYTES = 256 * 1024;
 /** A file of at least this size is truncated after it was read completely. Output between the read and the truncation is lost. */
 const TRUNCATE_FROM_BYTES = 64 * 2 ** 20;
 
-/** Sends the output of an instance line by line. The position is stored after the preceding lines, and survives restarts. */
+/** Sends the output of an instance line by line. The file position is stored after the lines before it, and survives restarts. */
 export class LogTail {
   readonly #file: string;
   readonly #receiver: LogReceiver;

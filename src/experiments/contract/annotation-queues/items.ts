@@ -86,8 +86,12 @@ export type QueueItemsQuery = z.output<typeof ItemsQuery>;
 
 const CountQuery = z.object({
   status: z.union([section, z.literal("all")]),
-  start_time: time.optional().describe("Returns only items that were archived after this time."),
-  end_time: time.optional().describe("Returns only items that were archived before this time."),
+  start_time: time
+    .optional()
+    .describe("Counts only items that were archived after this time. Ignored unless archived items are counted."),
+  end_time: time
+    .optional()
+    .describe("Counts only items that were archived before this time. Ignored unless archived items are counted."),
 });
 export type QueueCountQuery = z.output<typeof CountQuery>;
 

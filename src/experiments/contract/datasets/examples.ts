@@ -158,7 +158,7 @@ export type ExampleUpdate = z.output<typeof ExampleUpdate>;
 const ExampleOfBulkUpdate = ExampleUpdate.extend({ id: uuidOrHex }).openapi("ExampleOfBulkUpdate");
 
 export const deletedExamples = deletedResponse(
-  "The example was deleted. Older versions of the dataset still contain it.",
+  "The deletion succeeded. Older versions of the dataset still contain deleted examples, unless `hard_delete` is set.",
 );
 
 export const exampleRoutes = {

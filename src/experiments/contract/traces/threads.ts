@@ -4,7 +4,7 @@ import { time, timeText, uuidOrHex } from "../fields.ts";
 import { errors } from "../responses.ts";
 import { FeedbackStats } from "../sessions.ts";
 
-/** The traces of a project whose root has the same thread id. Times are those of the roots, latencies are in seconds. */
+/** The traces of a project whose root runs have the same thread ID. Times are those of the root runs; latencies are in seconds. */
 export const Thread = z
   .object({
     thread_id: z.string(),

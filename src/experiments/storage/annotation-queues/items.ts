@@ -198,7 +198,7 @@ export async function queuedRuns(tx: Tx, queue_no: number): Promise<Set<string>>
   return new Set((await tx.all(query)).map(({ run_id }) => run_id));
 }
 
-/** Deletes the items in `only`, or else all items except those in `except`; both contain ids of items or runs. @returns their number */
+/** Deletes the items in `only` or, without `only`, all items not in `except`. Both list ids of items or runs. @returns the item count */
 export async function deleteItems(
   tx: Tx,
   queue_no: number,

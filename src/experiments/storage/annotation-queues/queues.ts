@@ -37,7 +37,7 @@ export interface QueueItemRow {
   queue_no: number;
   tenant_id: string;
   item_id: string;
-  /** Items of runs that were deleted are not returned, whether or not they are still stored. */
+  /** Items whose run was deleted may still be stored, but are not returned. */
   run_id: string;
   source_proposed_example_id: string | null;
   added_us: number;

@@ -1,8 +1,8 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Extends the index of traces to find the children of a run. Copies `experiment_runs.end_us`, so that it can be null: SQLite cannot
- * remove `not null` from a column.
+ * Adds the parent to the index of traces, to find the children of a run. Copies `experiment_runs.end_us` to a new column that can be
+ * null: SQLite cannot remove `not null` from a column.
  */
 export const pendingRows: Migration = {
   name: "experiments-009",

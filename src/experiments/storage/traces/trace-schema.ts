@@ -67,7 +67,7 @@ export interface TraceRunRow extends OwnUsage, TreeUsage {
   outputs_preview: string | null;
   /** JSON object with the details of the run's tokens and costs; null without details. */
   usage_details: string | null;
-  /** Bits defined in merge-run.ts: the fields that a patch has set; whether the run was posted, and specifies a session or a thread. */
+  /** Bits defined in merge-run.ts: the fields that a patch has set, and whether the run was posted or names a session or a thread. */
   merge_state: number;
 }
 

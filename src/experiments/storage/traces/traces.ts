@@ -14,7 +14,7 @@ export const findTraceRuns = (tx: Tx, tenant_id: string, ids: string[]): Promise
     tx.all(tx.k.selectFrom("trace_runs").selectAll().where("tenant_id", "=", tenant_id).where("run_id", "in", batch)),
   );
 
-/** The children of these runs that have a provisional position, because their parent was unknown. */
+/** Returns those children of these runs whose position is provisional, because their parent was unknown. */
 export const provisionalChildren = (tx: Tx, tenant_id: string, parent_ids: string[]): Promise<TraceRunRow[]> =>
   byIds(parent_ids, (batch) =>
     tx.all(

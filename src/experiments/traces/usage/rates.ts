@@ -125,8 +125,8 @@ const attoFor = (price: Price, prompt_tokens: number): bigint =>
   price.findLast(({ above }) => prompt_tokens > above)?.atto ?? 0n;
 
 /**
- * Returns the cost that the client sent. Without one, details with their own price are charged at it, and other tokens at the price of
- * the side.
+ * Returns the cost that the client sent. Otherwise, the tokens of a detail that has its own price are charged at that price, and the
+ * others at the price of the side.
  */
 export function costOfSide(usage: RunUsage, name: "prompt" | "completion", side: Side | undefined): SideCost {
   const sent = usage[`${name}_cost`];

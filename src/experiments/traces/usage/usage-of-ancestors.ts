@@ -15,7 +15,7 @@ const hasTreeUsage = (run: TreeUsage): boolean => OWN.some((column) => run[`tree
  * Adds the usage of changed runs of a trace to the runs above them. Without this, a trace of 25,000 runs in requests of 100 runs would be
  * read 250 times.
  *
- * @param stored the changed runs before the request; no entry for new runs, which have no stored children
+ * @param stored the changed runs as they were before the request; no entry for new runs, which have no stored children
  * @param findRun returns a changed run, or a run above one
  * @returns false, without any change, if the sums depend on other runs of the trace
  */

@@ -56,7 +56,7 @@ function Messages({ messages }: { messages: readonly TemplateMessage[] }) {
       </ol>
       {messages.length > limit && (
         <Button small look="quiet" onClick={() => setLimit(limit + 10 * MAX_MESSAGES)}>
-          {count(messages.length - limit)} more messages
+          {count(messages.length - limit)} more {messages.length - limit === 1 ? "message" : "messages"}
         </Button>
       )}
     </>

@@ -5,7 +5,7 @@ import type { AnnotationQueue, QueueQuery } from "../../../../src/experiments/co
 import { api, RequestError } from "../../api/request.ts";
 import type { Sort } from "../../ui/table/columns.ts";
 
-/** Key prefix of all queries that change with queues and their items. */
+/** Key prefix of all queries whose results depend on queues or their items. */
 export const QUEUES = ["queues"] as const;
 const PAGE = 100;
 

@@ -12,14 +12,14 @@ import { type RunsSearch, SPANS } from "./page.ts";
 const LIST_POLL_MS = 2_000;
 const THROUGHPUT_POLL_MS = 5_000;
 
-/** Key prefix of all queries that change with runs. */
+/** Key prefix of all queries whose results depend on runs. */
 export const runsKey = ["runs"] as const;
 
 const COMPLETE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Returns a partial thread ID in lower case. Returns undefined for a complete ID, because the server filters by complete IDs. The page
- * filters the loaded runs by a partial ID, because the table shows only the ends of IDs.
+ * filters the loaded runs by a partial ID, so that users can search for the ends of IDs that the table shows.
  */
 export const partOfId = (thread: string | undefined): string | undefined =>
   thread === undefined || COMPLETE_ID.test(thread) ? undefined : thread.toLowerCase();

@@ -12,7 +12,7 @@ import { keysQuery } from "./queries.ts";
 
 const SCOPE_HINTS: Record<Scope, string> = {
   agents: "Assistants, threads and runs",
-  experiments: "Datasets, uploads and feedback",
+  experiments: "Datasets, experiments, traces, feedback, annotation queues and prompts",
   tokens: "The user's OAuth tokens",
   providers: "OAuth providers, including the URLs to which all users' tokens are sent",
   deployments: "Deployments, including building and running their code",

@@ -56,7 +56,7 @@ export function NewThreadPage() {
   );
 }
 
-/** Selects the new thread's assistant first, because the input form depends on the assistant. */
+/** The user selects the new thread's assistant first, because the input form depends on the assistant. */
 function ChooseAgent() {
   const { data: assistants, error, refetch } = useQuery(assistantsQuery);
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;

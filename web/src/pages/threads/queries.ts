@@ -7,7 +7,7 @@ import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
 const PAGE = { threads: 50, steps: 60, runs: 100 };
 
-/** Poll interval that detects runs of other clients. */
+/** Poll interval, to detect runs that other clients start. */
 const POLL_MS = 2_500;
 
 export type ListedThread = Required<

@@ -5,7 +5,8 @@ import { type Live, liveOf, withEvent } from "./conversation/live-run.ts";
 import { threadKey } from "./queries.ts";
 
 /**
- * Streams a run from its first event to its end, then refetches the thread. A lost connection resumes after the last event.
+ * Streams a run from its first event to its end, then refetches the thread. After a lost connection, the
+ * stream resumes after the last event.
  *
  * @param active_id ID of the thread's active run. A change takes effect when the streamed run has ended.
  * @param ended_id ID of the newest ended run. If that run ended before it could be streamed, the hook refetches the thread.

@@ -7,7 +7,7 @@ import { api } from "../../api/request.ts";
 import type { Sort } from "../../ui/table/columns.ts";
 import { conditionsOf, isFiltered, type ProjectSearch } from "./project/search.ts";
 
-/** Key prefix of all queries that change with traces. */
+/** Key prefix of all queries whose results depend on traces. */
 export const TRACES = ["traces"] as const;
 
 /** Poll intervals. Hidden pages do not poll. */

@@ -34,7 +34,7 @@ const MarkdownBlock = memo(function MarkdownBlock({ text, isWriting }: { text: s
   return useMemo(() => renderMarkdown(text, isWriting), [text, isWriting]);
 });
 
-/** Calls the parser as a function to catch its stack overflow for deeply nested text, which is then shown as plain text. */
+/** Calls the component as a function, to catch the parser's stack overflow for deeply nested text. Such text is shown as plain text. */
 export function renderMarkdown(text: string, isWriting: boolean) {
   try {
     return ReactMarkdown({ ...OPTIONS, rehypePlugins: isWriting ? [appendCursor] : [highlightCode], children: text });

@@ -24,7 +24,7 @@ export async function embed(embeddings: Embeddings, { texts, is_query, dims }: E
         ? await Promise.all(texts.map((text) => embeddings.embedQuery(text)))
         : await embeddings.embedDocuments(texts);
   if (!isList(vectors) || vectors.length !== texts.length)
-    throw new Error(`the embedding function must return a list of ${texts.length} vectors, one for each text`);
+    throw new Error(`the embedding function must return a list with one vector for each text (${texts.length})`);
   const packed = new Float32Array(texts.length * dims);
   for (const [n, vector] of vectors.entries()) {
     if (!isList(vector) || vector.length !== dims)

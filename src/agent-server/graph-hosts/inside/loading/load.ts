@@ -11,7 +11,7 @@ import { type Imported, importModule } from "./packages.ts";
 // biome-ignore lint/suspicious/noExplicitAny: the type parameters of the graph are unknown
 export type CompiledGraph = Pregel<any, any>;
 
-/** The runtime argument of a graph factory, with the field names of the compatible servers. */
+/** The second argument of a graph factory. See docs/graphs.md. */
 export interface FactoryRuntime {
   accessContext: "threads.create_run" | "threads.update" | "threads.read" | "assistants.read";
   executionRuntime: { context?: unknown } | null;

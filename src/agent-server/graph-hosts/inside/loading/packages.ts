@@ -30,7 +30,7 @@ let used = new Map<string, PackageCopy>();
 let importing = import.meta.url;
 /** Imports run one at a time, so that each used copy is assigned to its import. */
 let lastImport: Promise<unknown> = Promise.resolve();
-/** By folder of a copy, the format in which the project last imported it. An earlier import may have failed. */
+/** By folder of a copy, the format in which the project last imported it. Failed imports do not count. */
 const formats = new Map<string, ModuleFormat>();
 /**
  * Folders of Threadmill's package copies that the project uses because the packages are not installed in the project.
@@ -87,7 +87,7 @@ function recordUse(specifier: string, { url }: { url: string }, format: ModuleFo
 
 /**
  * `threadmill/graph` is a file of this program, because with npx the project lacks the package. A shared package is the project's, or
- * else Threadmill's, whose own imports prefer the packages of the project. One set of hooks serves all hosts of a thread (`--inline`).
+ * else Threadmill's copy, whose imports prefer the packages of the project. One set of hooks serves all hosts of a thread (`--inline`).
  */
 nodeModule.registerHooks({
   resolve(specifier, context, next) {

@@ -168,7 +168,7 @@ const BAD_KEY =
 /**
  * Returns the ssh command for git in `folder`. It uses the deployment's key and ignores the configuration of the service's user.
  *
- * @throws DeployError when the deployment has no key
+ * @throws DeployError when the deployment has no valid key
  */
 async function sshCommand(
   key: string | undefined,

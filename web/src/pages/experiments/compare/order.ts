@@ -60,7 +60,7 @@ export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, ke
 const isOrderOf = (order: Order | undefined, key: string | undefined, session_id: string | undefined): boolean =>
   order?.by === "score" && order.key === key && order.session_id === session_id;
 
-/** Whether the table is sorted by the same difference from the baseline that the filter for better or worse examples uses. */
+/** Whether the table is sorted by the difference that the filter for better or worse examples uses. */
 export function isOrderOfChange(view: Pick<View, "keys" | "shown">, search: Search): boolean {
   const order = orderOf(view, search);
   return search.change !== undefined && order?.delta === true && isOrderOf(order, search.changeKey, search.changeIn);

@@ -112,8 +112,8 @@ export const signOf = (delta: number, isLowerBetter: boolean): number => Math.si
 const SIGNIFICANCE_LEVEL = 0.05;
 
 /**
- * Whether a difference is significant: its confidence interval excludes 0, and its p-value is significant after correction for all keys and
- * experiments.
+ * Whether a difference is significant: its confidence interval excludes 0, and its p-value, corrected for all keys and experiments, is
+ * below the significance level.
  */
 export const isSignificant = ({ ci_low, ci_high, p_adjusted }: PairComparison): boolean =>
   ci_low !== null &&

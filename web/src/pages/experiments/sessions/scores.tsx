@@ -20,7 +20,7 @@ export function Scores({ feedback, of, keys }: { feedback: readonly Feedback[]; 
   );
 }
 
-/** Formats a feedback's score as its label, as pass or fail, or as a number. Formats the value of feedback without a score. */
+/** Formats a feedback score as its label, as pass or fail, or as a number. If there is no score, formats the feedback value. */
 export function feedbackText({ key: name, score, value }: Feedback, keys: readonly Key[]): string {
   const key = keys.find((known) => known.name === name);
   if (score !== null) return key ? scoreText(key, score) : number(score);

@@ -91,7 +91,7 @@ export function SessionMenu({
           await refetch();
         }}
       >
-        The {noun}'s {session.run_count === null ? "runs" : `${count(session.run_count)} runs`} and their feedback are
+        The {noun}'s runs{session.run_count !== null && ` (${count(session.run_count)})`} and their feedback are
         deleted. {dataset_id && "The dataset's examples are kept."} This cannot be undone.
       </Confirm>
       {dataset_id && (open === "csv" || open === "json") && (

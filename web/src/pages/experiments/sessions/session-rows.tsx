@@ -57,7 +57,7 @@ export function SessionRows({
         {rows && (
           <span className="ml-auto text-table text-text-3">
             {count(rows.length)}
-            {/* Their total is known only without the filter. */}
+            {/* The total number of runs is known only without the filter. */}
             {hasNextPage && (search.only === "errors" ? "+" : ` of ${count(session.run_count)}`)}{" "}
             {rows.length === 1 && !hasNextPage ? "run" : "runs"}
           </span>

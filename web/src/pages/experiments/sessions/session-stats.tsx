@@ -19,7 +19,11 @@ export function SessionStats({ session }: { session: Session }) {
           <Score key={`all ${key}`} name={`${key} (all)`} stats={stats} />
         ))}
         <Figure name="latency p50" value={seconds(session.latency_p50)} note={`p99 ${seconds(session.latency_p99)}`} />
-        <Figure name="errors" value={percent(session.error_rate)} note={`of ${count(session.run_count)} runs`} />
+        <Figure
+          name="errors"
+          value={percent(session.error_rate)}
+          note={`of ${count(session.run_count)} ${session.run_count === 1 ? "run" : "runs"}`}
+        />
         <Figure
           name="run"
           value={test_run_number === null ? DASH : `#${count(test_run_number)}`}

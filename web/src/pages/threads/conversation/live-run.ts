@@ -66,7 +66,7 @@ export function withEvent(live: Live, { event, data }: ServerEvent, now_ms: numb
 /** Extracts the task ID from a namespace part such as `agent:5f67f22f-...`. */
 const taskOf = (part: string | undefined): string => part?.slice(part.indexOf(":") + 1) ?? "";
 
-/** Removes streamed messages that the state already contains or whose task has ended. */
+/** Stores a new state, and removes streamed messages that the state contains or whose task has ended. */
 function withValues(live: Live, values: unknown): Live {
   // The last `values` event of an interrupted run contains only the interrupt.
   if (Object.keys(values ?? {}).join() === "__interrupt__") return live;

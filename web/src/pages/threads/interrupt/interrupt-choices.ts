@@ -69,7 +69,7 @@ const AUTHORIZED: readonly Choice[] = [
   { label: "I have authorized access, continue", kind: "approve", resume: () => true },
 ];
 
-/** Returns a choice that resumes with `{"decision": name}` and with the edited fields, the reason or the response, if any. */
+/** Returns a choice that resumes with `{"decision": name}`, plus the edited fields, the reason or the response, if any. */
 function decision(name: string, detail: Fields): Choice {
   const label = capitalized(name);
   if (name === "edit") {
@@ -91,7 +91,7 @@ function decision(name: string, detail: Fields): Choice {
   return { label, kind: "approve", resume: () => ({ decision: name }) };
 }
 
-/** Parses a review of tool calls. The chosen decision is sent once per request. */
+/** Parses a review of tool calls. The chosen decision applies to all calls. */
 function reviewOf(value: Fields, requests: readonly Fields[]): Question {
   const configs = (Array.isArray(value.review_configs) ? value.review_configs : []) as Fields[];
   const allowed = (name: string) =>

@@ -5,7 +5,7 @@ export interface Step {
   checkpoint_id: string;
   /** LangGraph's step number. -1 is the input. */
   number: number | undefined;
-  /** Nodes that created the checkpoint. Empty at the start of a run. */
+  /** Nodes that created the checkpoint. Empty if no node ran, for example at the start of a run. */
   nodes: readonly string[];
   /** State keys that the nodes changed. */
   changed: readonly string[];
@@ -60,7 +60,7 @@ function tasksOf(state: StepState, parent: StepState | undefined): Pick<Step, "n
 const keysOf = (result: unknown): string[] =>
   typeof result === "object" && result !== null && !Array.isArray(result) ? Object.keys(result) : [];
 
-/** Returns the duration in ms of each tool call by call ID, which is the duration of the step that returned the result. */
+/** Maps tool call IDs to durations in ms. The duration of a call is the duration of the step that returned the result. */
 export function toolDurations(states: readonly StepState[], steps: readonly Step[]): ReadonlyMap<string, number> {
   const durations = new Map<string, number>();
   const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id, state]));

@@ -47,7 +47,7 @@ const PARAMETERS = new Set(["model", "id", "object", "type", "status", "user", "
 function messagesFrom(value: unknown): Message[] | undefined {
   if (!Array.isArray(value)) return messageOf(value);
   if (value.length === 0) return undefined;
-  // Lists may be nested: LangChain sends a list of messages per prompt, and `generations` a list of candidates per prompt.
+  // Lists may be nested: LangChain sends a list of messages per prompt, and `generations` contains a list of candidates per prompt.
   const messages: Message[] = [];
   for (const each of value) {
     const found = isTuple(each) ? tupleMessage(each) : messagesFrom(each);
@@ -58,7 +58,7 @@ function messagesFrom(value: unknown): Message[] | undefined {
   return messages;
 }
 
-/** Whether a value may be a message as a tuple, such as `["user", "Hello"]`, which LangGraph accepts. */
+/** Whether a value may be a message tuple such as `["user", "Hello"]`, which LangGraph accepts. */
 const isTuple = (value: unknown): value is [string, string] =>
   Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
 
@@ -107,7 +107,7 @@ function constructorMessage({ id, kwargs }: Fields): Message[] | undefined {
   return type && isObject(kwargs) ? contentMessages({ ...kwargs, type }) : undefined;
 }
 
-/** Functions that convert the items of OpenAI responses that are not messages, by item type. */
+/** Functions that convert OpenAI response items other than messages, by item type. */
 const RESPONSE_ITEMS: Record<string, (item: Fields) => Message[] | undefined> = {
   function_call: ({ call_id, name, arguments: args }) =>
     typeof name === "string"

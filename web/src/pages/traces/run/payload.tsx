@@ -8,7 +8,7 @@ import { MessageView } from "../../threads/conversation/message-view.tsx";
 import { type Message, toolResultsOf } from "../../threads/conversation/messages.ts";
 import { type PayloadSection, sectionsOf } from "./payload-messages.ts";
 
-/** Number of last messages of a conversation, and of characters in a text, that are shown initially. */
+/** How many of the last messages of a conversation, and how many characters of a text, are shown initially. */
 const MAX_MESSAGES = 40;
 const MAX_TEXT = 20_000;
 
@@ -76,7 +76,7 @@ function Messages({ messages }: { messages: readonly Message[] }) {
     <>
       {hidden > 0 && (
         <Button small look="quiet" className="mb-2" onClick={() => setLimit(limit + 10 * MAX_MESSAGES)}>
-          {count(hidden)} earlier messages
+          {count(hidden)} earlier {hidden === 1 ? "message" : "messages"}
         </Button>
       )}
       <ol aria-label="Messages" className="grid grid-cols-1 gap-4">

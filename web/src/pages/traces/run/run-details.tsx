@@ -45,7 +45,7 @@ function Json({ title, value, open = 1 }: { title: string; value: object | undef
   );
 }
 
-/** Links to the records that the run belongs to. The agent server stores the IDs of its run, thread and assistant in the metadata. */
+/** Links to the records that the run belongs to. For runs of the agent server, the metadata contains the run, thread and assistant IDs. */
 function Related({ run, metadata }: { run: ExperimentRun; metadata: Record<string, unknown> }) {
   return (
     <dl className="grid grid-cols-[auto_minmax(0,1fr)] items-center gap-x-6 gap-y-1 text-table">

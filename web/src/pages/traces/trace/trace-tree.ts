@@ -69,7 +69,7 @@ export const isInternal = ({ run, children }: TraceNode): boolean =>
   children.length === 0 &&
   run.status === "success";
 
-/** A pending trace without a start, first token or end of a run for this time is treated as stopped. Its program may have been killed. */
+/** A pending trace is treated as stopped if no run starts, ends or gets its first token for this time. Its program may have been killed. */
 const SILENCE_MS = 10 * 60_000;
 
 export interface Axis {
@@ -89,7 +89,7 @@ export function axisOf(nodes: readonly TraceNode[], now: number): Axis {
   return { start, end: Math.max(end, start + 1) };
 }
 
-/** Start and end times may be inexact by 1 ms: JavaScript clients encode the order of the runs in the microseconds. */
+/** Start and end times may be off by 1 ms: JavaScript clients encode the order of the runs in the microseconds. */
 const TOLERANCE_MS = 1;
 
 /**

@@ -109,7 +109,7 @@ function Figure({
 
 const errorsOf = ({ error_rate, run_count }: Session): number => Math.round((error_rate ?? 0) * (run_count ?? 0));
 
-/** Number of failed runs. A click filters the table by examples with failed runs. */
+/** Number of failed runs. A click shows only the examples with failed runs. */
 export function ErrorsCell({
   session,
   baseline,

@@ -5,8 +5,8 @@ import type { MatrixProps } from "./matrix.tsx";
 import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
 
 /**
- * The matrix on narrow screens, with one section per experiment. The matrix collapses while a filter is active, so that the examples fit on
- * the screen.
+ * The matrix on narrow screens, with one section per experiment. By default, it is collapsed while a filter is active, so that the examples
+ * fit on the screen.
  */
 export function StackedMatrix({ view, search, focused, onChange, ...actions }: MatrixProps) {
   const [chosen, setOpen] = useState<boolean>();

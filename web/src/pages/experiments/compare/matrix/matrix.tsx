@@ -14,7 +14,7 @@ export interface MatrixProps extends HeadActions {
 }
 
 /**
- * Matrix of the experiments' scores, latency and errors. A click on a count filters the table by the counted examples.
+ * Matrix of the experiments' scores, latency and errors. A click on a count shows only the counted examples.
  *
  * Memoized, so that loading rows does not re-render the matrix.
  */
