@@ -111,7 +111,7 @@ function exposeToGraphs(graph_env: Config["graph_env"]): void {
   Object.assign(process.env, graph_env);
 }
 
-/** @throws ConfigError when a graph could not be loaded */
+/** @throws ConfigError when a graph, the HTTP app or the UI could not be loaded */
 function rejectLoadFailures(failures: Record<string, string>, config: Config): void {
   const reasons = Object.entries(failures).map(
     ([name, reason]) => `${[HTTP_APP, UI].includes(name) ? name : `graphs.${name}`} could not be loaded (${reason})`,

@@ -100,7 +100,7 @@ const runEvents = {
   headers: newRunHeaders,
 };
 
-const joinedEvents = eventStream("The run's events. With `Last-Event-ID`, only the events after that ID.");
+const joinedEvents = eventStream("The run's new events. With `Last-Event-ID`, all events after that ID.");
 
 const OUTPUT =
   "The state values after the run. The output of a paused run includes `__interrupt__`. A failed run returns `{__error__: {error, message}}` with status 200.";

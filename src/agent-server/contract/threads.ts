@@ -259,7 +259,7 @@ export const threadRoutes = routeGroup("Threads", {
       }),
     },
     responses: {
-      200: eventStream("The thread's events. With `Last-Event-ID`, only the events after that ID."),
+      200: eventStream("The thread's new events. With `Last-Event-ID`, all events after that ID."),
       ...errorResponses(404, 422),
     },
   },

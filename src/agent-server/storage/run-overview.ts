@@ -95,7 +95,7 @@ export async function oldestDueMs(tx: Tx): Promise<number> {
 
 const MINUTE_MS = 60_000;
 
-/** Number of runs by the minutes, since the epoch, in which they were accepted, started and ended. */
+/** Number of runs that were accepted, started and ended in the same minutes. The three are minutes since the epoch. */
 export interface RunCount {
   accepted: number;
   started: number | null;

@@ -56,7 +56,7 @@ export interface Facts {
   failures: ReadonlyMap<string, JobFailure>;
   /** Instances that this process has started or attached to. */
   attached: Set<string>;
-  /** Time of this controller's first read of the rows. Deadlines start no earlier, because no readiness checks ran before. */
+  /** Time of this controller's first read of the rows. Readiness deadlines start no earlier, because this controller ran no readiness checks before. */
   held_since: number;
   /** Rollout (`rolloutId`) to which the traffic was switched, until the rows record the switch. */
   uncommitted_switch: string | undefined;

@@ -7,7 +7,7 @@ import { OPERATION_WORKERS, type WorkerName } from "./operation-workers.ts";
 import type { Operations } from "./operations.ts";
 
 /**
- * `young`: V8 would use up to 100 MB for the young generation and never release it. A 3 MB page causes 1.3 collections with 48 MB and
+ * `young`: V8 would use up to 100 MB for the young generation and never release it. A 3 MB response causes 1.3 collections with 48 MB and
  * 2.6 with 24 MB. `cache`: SQLite does not reread the pages that an upload writes, so 8 MB are as fast as 32 MB.
  */
 const MEMORY_MB: Record<WorkerName, { young: number; cache: number }> = {

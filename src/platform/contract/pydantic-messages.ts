@@ -120,7 +120,7 @@ function unwrapUuid(text: string): { digits: string; offset: number } {
   return { digits: text, offset: 0 };
 }
 
-/** Returns a UUID in lower case with hyphens; undefined if the text is not a UUID. Only braces and URNs require hyphens in the text. */
+/** Returns a UUID in lower case with hyphens; undefined if the text is not a UUID. In braces and URNs, hyphens are required. */
 export function normalizeUuid(text: string): string | undefined {
   const { digits, offset } = unwrapUuid(text);
   const hyphenated = offset === 0 ? digits.replace(/^(\w{8})(\w{4})(\w{4})(\w{4})(\w{12})$/, "$1-$2-$3-$4-$5") : digits;

@@ -7,7 +7,7 @@ import { ApiError } from "../errors.ts";
 import { JsonError } from "../lib/json/json.ts";
 import type { BodyParser } from "./body-parser.ts";
 
-/** Calls `listener` when the access of the caller ends, until the returned function is called. */
+/** Registers `listener` to be called when the caller's access ends. The returned function removes it. */
 export type OnAccessEnd = (listener: (error: ApiError) => void) => () => void;
 
 export interface Env {

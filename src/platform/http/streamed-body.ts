@@ -44,7 +44,7 @@ export class StreamedBody extends ReadableStream<Uint8Array> {
   }
 }
 
-/** Writes a {@link StreamedBody} to Node's response; returns false for other bodies. A stream uses 14 KB, and takes 9 ms for 3 MB. */
+/** Writes a {@link StreamedBody} to Node's response; returns false for other bodies. A stream would use 14 KB, and 9 ms for 3 MB. */
 export function sendStreamedBody(response: Response, outgoing: ServerResponse): boolean {
   const { body } = response;
   // Reading the headers before this check would create a Headers object for each response.

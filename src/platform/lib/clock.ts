@@ -7,7 +7,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Returns a clock that follows the system clock, but never goes back. While the system clock is behind, it adds the elapsed time. */
+/** Returns a clock that follows the system clock, but never goes back. While the system clock is behind, the monotonic clock is used. */
 export function steadyClock(): Clock {
   let [wall, elapsed] = [Date.now(), performance.now()];
   return {

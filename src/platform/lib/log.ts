@@ -23,7 +23,7 @@ export function createLog(level: string): Log {
     output.write(text);
   };
   const hooks: pino.LoggerOptions["hooks"] = {
-    // pino's own redaction requires exact paths.
+    // pino's own redaction matches only paths of a fixed depth and does not search inside texts.
     logMethod(args, write, level_value) {
       write.apply(this, args.map((part: unknown) => redact(part)) as typeof args);
       if (level_value >= WARN) flush();

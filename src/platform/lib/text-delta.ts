@@ -106,7 +106,7 @@ function copyBlocks(
 class BlockTable {
   readonly #base: string;
   readonly #mask: number;
-  /** For each slot, the position of the first block plus 1, or 0. */
+  /** For each slot, 1 plus the position of its first block; 0 if the slot is empty. */
   readonly #slots: Int32Array;
 
   constructor(base: string) {

@@ -26,7 +26,7 @@ export const useCredentials = store.use;
 export function signIn(key: string, keep: boolean): void {
   const [used, other] = keep ? [localStorage, sessionStorage] : [sessionStorage, localStorage];
   used.setItem(KEY, key);
-  // A key of an earlier sign-in would be read first, or by the next tab.
+  // Otherwise this tab or the next one would read the key of an earlier sign-in.
   other.removeItem(KEY);
   localStorage.removeItem(TENANT);
   change({ key, tenant_id: undefined, refused: false });

@@ -1,6 +1,6 @@
 /**
- * Resolves after the given time or when the signal aborts, and then removes its timer and listener. An abort does not reject the promise:
- * the caller's next operation with the signal does.
+ * Resolves after the given time, or when the signal aborts. An abort does not reject the promise; the caller's next operation with the
+ * signal fails instead.
  */
 export const pause = (pause_ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

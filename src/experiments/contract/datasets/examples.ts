@@ -158,7 +158,7 @@ export type ExampleUpdate = z.output<typeof ExampleUpdate>;
 const ExampleOfBulkUpdate = ExampleUpdate.extend({ id: uuidOrHex }).openapi("ExampleOfBulkUpdate");
 
 export const deletedExamples = deletedResponse(
-  "The deletion succeeded. Older versions of the dataset still contain deleted examples, unless `hard_delete` is set.",
+  "The deletion succeeded. Older versions of the dataset still contain the examples, except after a request with `hard_delete`.",
 );
 
 export const exampleRoutes = {

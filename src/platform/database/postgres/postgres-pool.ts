@@ -100,7 +100,7 @@ export class PostgresPool {
       onConnect: async (client) => void (await client.query(prepare)),
     });
     // Without listeners, the error of a broken connection ends the process. The pool replaces the connection, but listens to idle
-    // connections only, and one may break between two queries of a transaction.
+    // connections only, and a connection in use may break between two queries of a transaction.
     pool.on("error", () => undefined);
     pool.on("connect", (client) => {
       this.#clients.add(client);

@@ -13,8 +13,8 @@ interface QueuedWrite {
 const RETRY_MS = 1;
 
 /**
- * The writes of one turn of the event loop share a transaction and one wait for the disk. Each write has a savepoint, so a failed write
- * undoes only itself. SQLite queries are synchronous, so a group runs in one sequence of promise callbacks.
+ * The writes of one turn of the event loop share a transaction and one wait for the disk. Each write has a savepoint, so only failed writes
+ * are rolled back. SQLite queries are synchronous, so a group runs in one sequence of promise callbacks.
  */
 export class GroupCommit {
   readonly #connection: DatabaseSync;

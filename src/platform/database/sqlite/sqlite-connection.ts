@@ -95,7 +95,7 @@ const MAX_LINEAR_SEARCH = 8;
 
 /**
  * Returns a function that checks whether a value contains `part`, with the semantics of `@>` of Postgres: arrays are compared as sets, and
- * an array contains a bare scalar at its top level only. The time per value is linear in both, unless many elements of an array have the
+ * an array contains a bare scalar at its top level only. The time is linear in the sizes of both, unless many elements of an array have the
  * same leaves.
  */
 export function containing(part: unknown): Matcher {

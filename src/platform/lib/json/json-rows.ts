@@ -161,7 +161,7 @@ export class JsonRows {
 /**
  * @param from offset of the text in the document
  * @param what name of the value for the error
- * @param before prefix of the text that is not in the document
+ * @param before prefix that was added to `text` and is not in the document
  */
 function parseAt(text: string, from: number, what: string, before = ""): unknown {
   try {

@@ -43,7 +43,7 @@ const SPECIAL_V4 = blockList(
 /** The public range of IPv6 (RFC 4291). Loopback, fc00::/7, fe80::/10, ff00::/8 and v4-mapped addresses are outside. */
 const GLOBAL_V6 = blockList("ipv6", "2000::/3");
 
-/** Exceptions in the public range: protocol assignments with Teredo, documentation, and 6to4, which reaches any IPv4 address. */
+/** Exceptions in the public range: protocol assignments including Teredo, documentation, and 6to4, which reaches any IPv4 address. */
 const SPECIAL_V6 = blockList("ipv6", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20");
 
 /** NAT64 (RFC 6052): the last 32 bits are an IPv4 address. */

@@ -128,7 +128,7 @@ function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: Sourc
     onChange({ ...draft, files });
   };
   const { files } = draft;
-  const found = `${count(files.length)} files, ${bytes(sizeOf(files))}${excluded > 0 ? `; ${count(excluded)} excluded by .gitignore or .dockerignore` : ""}`;
+  const found = `${count(files.length)} ${files.length === 1 ? "file" : "files"}, ${bytes(sizeOf(files))}${excluded > 0 ? `; ${count(excluded)} excluded by .gitignore or .dockerignore` : ""}`;
   return (
     <Field
       label="Folder"

@@ -86,8 +86,8 @@ function recordUse(specifier: string, { url }: { url: string }, format: ModuleFo
 }
 
 /**
- * `threadmill/graph` is a file of this program, because with npx the project lacks the package. A shared package is the project's, or
- * else Threadmill's copy, whose imports prefer the packages of the project. One set of hooks serves all hosts of a thread (`--inline`).
+ * `threadmill/graph` resolves to a file of this program, because with npx the project lacks the package. A shared package resolves to the
+ * project's copy, else to Threadmill's, for whose imports the project's copies are tried first. All hosts of a thread share the hooks.
  */
 nodeModule.registerHooks({
   resolve(specifier, context, next) {

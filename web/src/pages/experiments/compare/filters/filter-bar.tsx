@@ -153,7 +153,7 @@ function Columns({ view, search, onChange }: { view: View; search: Search; onCha
       items={all.map(([id, label]) => ({
         label,
         checked: !without.includes(id),
-        // `without` in the URL lists the hidden columns: empty shows all columns, missing shows the default columns.
+        // `without` in the URL lists the hidden columns. If it is empty, all columns are shown; if it is missing, the default columns.
         onSelect: () =>
           onChange({
             without: (without.includes(id) ? without.filter((other) => other !== id) : [...without, id]).join(),

@@ -83,7 +83,7 @@ export function DifferenceCell({
         {choose("better", wins)}
         {choose("worse", losses)}
         {density === "wide" && (
-          <span className="text-text-3" title={`${count(ties)} examples have the same score in both experiments`}>
+          <span className="text-text-3" title={`Examples with the same score in both experiments: ${count(ties)}`}>
             {count(ties)} same
           </span>
         )}
