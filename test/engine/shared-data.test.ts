@@ -26,9 +26,9 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
   };
 
   /** A run that A executes as B was not there yet, in its second step, and all its events as B tells them. */
-  const executingAtFirst = async (env?: Record<string, string>) => {
+  const executingAtFirst = async (env?: Record<string, string>, gates: Record<string, string> = {}) => {
     const a = await start(env);
-    const run = await create(a, { gates: { b: gate("go") } });
+    const run = await create(a, { gates: { b: gate("go"), ...gates } });
     await read(a, run).until((events) => events.some(({ data }) => data.step === "b"));
     const b = await start();
     return { a, b, run, stream: read(b, run) };
@@ -82,7 +82,8 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
   });
 
   it("hand over what the stopped one executes, with every event and at no attempt", async () => {
-    const { a, b, run, stream } = await executingAtFirst({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0" });
+    const env = { BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0" };
+    const { a, b, run, stream } = await executingAtFirst(env, { c: gate("later") });
 
     a.child.kill("SIGTERM");
     await until("A takes no more requests", () =>
@@ -91,8 +92,10 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
         () => true,
       ),
     );
-    // The step in which it is ends at A, the next begins at B.
+    // The step in which it is ends at A. The next begins at B, or begins at A, if A's host hears late of the stop, and again at B.
     open("go");
+    await stream.until((events) => events.some(({ data }) => data.step === "c" && data.pid === b.child.pid));
+    open("later");
     const events = await stream.rest();
     await a.ended;
 
