@@ -60,8 +60,15 @@ function expressionOf(pattern: string): string {
     if (part === "/**") return "/.*";
     if (part.startsWith("*")) return "[^/]*";
     if (part === "?") return "[^/]";
-    if (part.length > 1 && part.startsWith("[")) return part.replace(/^\[!/, "[^").replaceAll("\\", "\\\\");
+    if (part.length > 1 && part.startsWith("[")) return classOf(part);
     const literal = part.startsWith("\\") ? part.slice(1) : part;
     return literal.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   });
 }
+
+/** In Git, a reversed range such as `z-a` matches its first character. In a regular expression, it is an error. */
+const classOf = (part: string): string =>
+  part
+    .replace(/^\[!/, "[^")
+    .replaceAll(/([^[^])-([^\]])/g, (range, from: string, to: string) => (from > to ? from : range))
+    .replaceAll("\\", "\\\\");
