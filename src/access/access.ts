@@ -31,11 +31,11 @@ interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
   /** API keys from environment variables. */
   api_keys: readonly string[];
   issuer: OidcIssuer | undefined;
-  /** Whether requests need no credentials until the first API key is created. */
+  /** Whether a service without `api_keys` and `issuer` is open until the first API key is created. */
   may_be_open: boolean;
 }
 
-/** Returns an admission that never ends: for an open service, keys from environment variables and internal requests. */
+/** Used for an open service, keys from environment variables and internal requests. The admission never ends. */
 export const permanentAdmission = (caller: Caller): Admission => ({
   caller,
   onEnd: () => () => undefined,
@@ -44,7 +44,7 @@ export const permanentAdmission = (caller: Caller): Admission => ({
 
 const LOCAL = permanentAdmission({ tenant_id: DEFAULT_TENANT, user_id: "local", scopes: SCOPES });
 
-/** Resolution of `last_used_at`. One write per request would double the cost of many requests. */
+/** Resolution of `last_used_at`. With a write per request, many requests would cost twice as much. */
 const TOUCH_INTERVAL_MS = 60_000;
 
 /**
@@ -80,8 +80,8 @@ export class Access implements BackgroundService {
   }
 
   /**
-   * @throws ApiError unauthorized; workspace_forbidden, workspace_needed or no_workspace when the credentials are valid but the
-   *   workspace is not; unavailable when the OIDC issuer is unavailable
+   * @throws ApiError unauthorized; workspace_forbidden, workspace_needed or no_workspace when the credentials are valid but do
+   *   not determine a permitted workspace; unavailable when the OIDC issuer is unavailable
    */
   async admit({ api_key, bearer, tenant_id }: Credentials): Promise<Admission> {
     if (await this.isOpen()) return LOCAL;
@@ -114,8 +114,8 @@ export class Access implements BackgroundService {
   }
 
   /**
-   * Whether every local client has full access because no key has ever been created. Another process can create a key at any time, so each
-   * call queries the database (7 µs on SQLite) until a key exists.
+   * Whether every local client has full access because no credentials have ever been configured or created. Another process can create a
+   * key at any time, so each call on an open service queries the database (7 µs on SQLite).
    */
   async isOpen(): Promise<boolean> {
     if (this.#mayBeOpen && (await hasApiKeys(this.#database.read))) this.#mayBeOpen = false;

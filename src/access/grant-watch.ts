@@ -28,7 +28,7 @@ interface WatchedGrant<G extends Grant = Grant> {
   listeners: Set<Listener>;
 }
 
-/** Polling is required: `threadmill keys revoke` on SQLite sends no notification, and a Postgres notification can be lost. */
+/** Polling is required: `threadmill keys revoke` sends no notification, and a Postgres notification can be lost. */
 const CHECK_INTERVAL_MS = 500;
 
 /**
@@ -52,7 +52,7 @@ export class GrantWatch implements BackgroundService {
   start(): void {
     this.#unlisten = this.#database.hints.listen("access", () => this.#check());
     this.#timer = setInterval(() => {
-      // Separate from the check, so that expired JWTs end even if the database is unavailable.
+      // Separate from the check, so that the grants of expired JWTs end even if the database is unavailable.
       this.#endExpired();
       this.#check();
     }, CHECK_INTERVAL_MS).unref();

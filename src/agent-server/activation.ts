@@ -6,7 +6,7 @@ import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/active-roll
 interface ActivationOptions {
   database: Database;
   default_assistants: DefaultAssistants;
-  /** Undefined if the server is not part of a deployment, because no other rollout then uses the database. */
+  /** Undefined outside a deployment, where no other rollout uses the database. */
   rollout: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export class Activation {
     this.#options = options;
   }
 
-  /** Synchronizes default assistants at startup, if the rollout is active or needs no activation. */
+  /** Synchronizes default assistants at startup, unless another rollout is active. */
   async start(): Promise<void> {
     const { database, rollout } = this.#options;
     if (rollout === undefined || (await mayClaimAsRollout(database.read, rollout))) await this.#syncDefaults();

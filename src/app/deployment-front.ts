@@ -89,7 +89,7 @@ export class DeploymentFront {
     }
   }
 
-  /** Browsers send no API key in a preflight. The response is the same for every slug, so it does not reveal which deployments exist. */
+  /** Browsers send no API key in a preflight. Except below localhost, the response is the same for every slug, to hide which exist. */
   #answerPreflight({ headers }: IncomingMessage, response: ServerResponse, allowed_origin: string | undefined): void {
     response.writeHead(204, {
       ...corsHeaders(allowed_origin),
@@ -117,7 +117,7 @@ export class DeploymentFront {
     await this.#options.router.forwardUpgrade(deployment, { request, socket, head, path, origin }).finally(unwatch);
   }
 
-  /** @throws ApiError when the host, the caller or the request is rejected, checked in this order */
+  /** @throws ApiError if the host, the caller or the request is rejected (checked in this order), or if the deployment does not exist */
   async #admit(address: DeploymentAddress, request: IncomingMessage, allowed_origin: string | undefined) {
     this.#checkHost(address, request);
     const isPublic = isUiFile(request.method ?? "", withoutQuery(address.path));

@@ -9,7 +9,7 @@ import type { Log } from "../platform/lib/log.ts";
 const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * Returns an error as `{"detail": sentence}`. APIs that list validation errors or use RFC 7807 get their own format.
+ * Returns an error as `{"detail": sentence}`. Responses of APIs that list validation errors or use RFC 7807 have other formats.
  *
  * @param logged selects the request headers that are logged with a 5xx response
  */

@@ -4,7 +4,7 @@ import { ApiError } from "../platform/errors.ts";
 
 const LOOPBACK_NAME = /^(localhost|127(\.\d+){3}|\[::1\]|([\w-]+\.)+localhost)$/;
 
-/** Rejects unknown host names. With DNS rebinding, a web page could resolve its own name to 127.0.0.1 and read a server without keys. */
+/** Rejects unknown host names. With DNS rebinding, a page's host name can resolve to 127.0.0.1, so the page could read a keyless server. */
 export function onlyKnownHosts(allowed: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
     const host = hostOf(context.req.header("host"));

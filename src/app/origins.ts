@@ -32,8 +32,8 @@ export interface PageRequest {
  * Decides which web pages may use the service. Programs send no origin and are always accepted.
  *
  * An open service (without keys) requires no credentials, so any web page could use it. Its agent server and experiments accept loopback
- * and listed origins; all other routes accept only the pages of the service. A closed service requires a key in a header, which browsers do
- * not add by themselves, so it accepts all origins, or the listed ones.
+ * and listed origins; the web app and routes of other scopes accept only pages of the service. A closed service requires a key in a
+ * header, which browsers do not add by themselves, so it accepts all origins, or the listed ones.
  */
 export class OriginPolicy {
   readonly #options: OriginPolicyOptions;

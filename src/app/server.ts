@@ -15,7 +15,7 @@ export interface ServerOptions {
 
 export interface Listening {
   url: string;
-  /** Stops accepting requests, stops the service, then closes the remaining connections. */
+  /** Stops accepting connections, stops the service, then closes the remaining connections. */
   stop(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function createHttpServer({ fetch, front }: ServerOptions): Server {
     // Longer than the usual 60 s of load balancers, so that they close idle connections first: a request that arrives while the server
     // closes its connection fails.
     keepAliveTimeout: 75_000,
-    // Other upgrade requests are handled as normal requests. Node.js before 22.21 ignores this option and rejects them.
+    // Other upgrade requests are handled as normal requests. Node.js before 22.21 ignores this option; the front then rejects them.
     shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) ?? false,
   };
   if (!front) return createServer(options, answer);

@@ -10,7 +10,7 @@ const MAX_SIZE = 1_000_000;
 /**
  * Reads `auth` of langgraph.json. Returns undefined if `auth.path` is not set.
  *
- * @param is_instance whether the service is the instance of a deployment
+ * @param is_instance whether the service is an instance of a deployment
  * @throws ConfigError
  */
 export function readAuth(field: unknown, project_dir: string, config_file: string, is_instance: boolean) {

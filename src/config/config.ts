@@ -43,7 +43,7 @@ type SettingValues = ValuesOf<
     typeof deploymentSettings
 >;
 
-/** The fraction of traced runs by command. Tracing all runs costs 30 % of the throughput of runs with one node. */
+/** The default fraction of runs that are traced, by command. Tracing all runs costs 30 % of the throughput of runs with one node. */
 const TRACING_RATE = { dev: 1, serve: 0.1 };
 
 /** Intervals in milliseconds that are not configurable. Tests use shorter ones. */
@@ -56,7 +56,7 @@ const INTERVALS = {
   sse_heartbeat_ms: 5_000,
   /** An OAuth token that expires within this time is refreshed before it is returned. */
   refresh_skew_ms: 60_000,
-  /** Maximum wait of a request for a ready instance of its deployment. */
+  /** Maximum time that a request waits for a ready instance of its deployment. */
   router_wait_ms: 5_000,
   /** Interval at which expired traces are deleted. */
   trace_sweep_ms: 3_600_000,
@@ -70,7 +70,7 @@ const INTERVALS = {
 
 export type Intervals = typeof INTERVALS;
 
-/** The configuration of a service, read once at startup. */
+/** The configuration of a service, read at startup. `dev` reads it again when a source file changes. */
 export interface Config extends SettingValues, Intervals {
   command: "dev" | "serve";
   threadmill_version: string;

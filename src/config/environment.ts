@@ -8,7 +8,7 @@ const ALWAYS_WITHHELD = ["THREADMILL_ENCRYPTION_KEYS", "THREADMILL_ENCRYPTION_KE
 /** Secrets of this process. Graphs do not inherit them, because the author of a graph is not always the operator. */
 const WITHHELD = ["API_KEYS", "THREADMILL_DATABASE_URL", "THREADMILL_WEBHOOK_SECRET", ...ALWAYS_WITHHELD];
 /**
- * Not passed to graphs if the value is the URL of the service's own database. Another value may be the URL of a database that
+ * Not inherited by graphs if the value is the URL of the service's own database. Another value may be the URL of a database that
  * graphs use.
  */
 const DATABASES = ["DATABASE_URL", "POSTGRES_URI"];

@@ -53,7 +53,7 @@ export function readGraphs(field: unknown, project_dir: string, file: string): G
   });
 }
 
-/** Reads `env` of langgraph.json: the path of a .env file, a map, or a list of names that must be set in `env`. */
+/** Reads `env` of langgraph.json: the path of a .env file, a map, or a list of variables that must be set in the parameter `env`. */
 export function readEnvField(field: unknown, project_dir: string, file: string, env: Env): Record<string, string> {
   if (field === undefined || field === null) return {};
   if (typeof field === "string") {
@@ -87,7 +87,7 @@ export function readPrefix(value: unknown, file: string): string {
 
 const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta", "ui"] as const;
 
-/** Route groups that langgraph.json can disable. `runs` includes the crons; `meta` is /info, /metrics, /docs and /openapi.json. */
+/** Groups that langgraph.json can disable. `runs` includes crons and /webhooks; `meta` is /info, /metrics, /docs and /openapi.json. */
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 
 /**
@@ -169,7 +169,7 @@ function unknownIn(value: JsonObject, known: KnownFields, path: string): string[
   });
 }
 
-/** Whether a field is empty. Empty fields are ignored, because project templates contain them. */
+/** Whether a field is empty or false. Such fields are ignored, because project templates contain them. */
 const isUnset = (value: unknown): boolean => !value || (typeof value === "object" && Object.keys(value).length === 0);
 
 const CORS_LISTS = ["allow_origins", "allow_methods", "allow_headers", "expose_headers"] as const;

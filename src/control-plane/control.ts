@@ -67,7 +67,7 @@ const RETENTION_INTERVAL_MS = 60_000;
 /** Maximum number of log lines per deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
 export const MAX_LOG_LINES = 50_000;
 
-/** Deletes expired uploads and log lines. */
+/** Deletes expired uploads and log lines, and the oldest log lines beyond the maximum number. */
 export async function deleteExpiredData({ database, uploads, settings }: RetentionOptions): Promise<void> {
   await uploads.deleteExpired();
   await database.write((tx) => deleteOldLogLines(tx, settings.deployment_log_retention_ms));

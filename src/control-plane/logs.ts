@@ -44,8 +44,8 @@ export class DeploymentLogs {
   }
 
   /**
-   * Like {@link list}, for clients that follow a build. While the build is in progress, every page has a `next_offset`, because these
-   * clients start again from the first page when `next_offset` is missing.
+   * Like {@link list}, for clients that follow a build. While the revision is in progress, the last page also has a `next_offset`, as
+   * these clients start again from the first page when `next_offset` is missing.
    *
    * @throws ApiError deployment_not_found, revision_not_found, bad_cursor
    */
@@ -159,7 +159,7 @@ export class LogWriter {
     return this.#writing;
   }
 
-  /** Resolves when all previous lines are stored. Rejects when some lines cannot be stored: the driver must send these lines again. */
+  /** Resolves when all previous lines are stored or dropped. Rejects if the log is closed before: the driver must send the lines again. */
   async persisted(): Promise<void> {
     for (;;) {
       await this.flush();

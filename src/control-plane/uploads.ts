@@ -29,7 +29,7 @@ type Upload = Pick<SourceUploadRow, "object_path" | "sha256">;
 type CompletedUpload = Pick<SourceUploadRow, "object_path" | "size_bytes" | "sha256">;
 
 /**
- * Uploads of source tarballs. An upload URL contains a token and accepts one tarball until it expires. Only complete tarballs are
+ * Uploads of source tarballs. An upload URL contains a token, accepts only one tarball, and expires. Only complete tarballs are
  * stored.
  */
 export class Uploads {
@@ -104,7 +104,7 @@ export class Uploads {
     for (const upload of deleted) await this.#folder.remove(upload);
   }
 
-  /** Deletes expired uploads that no revision needs, and files without a row. */
+  /** Deletes expired uploads that no revision needs, and old files without a row. */
   async deleteExpired(): Promise<void> {
     const deleted = await this.#database.write(deleteExpiredUploads);
     for (const upload of deleted) await this.#folder.remove(upload);
@@ -184,7 +184,7 @@ class UploadFolder {
   async commit(part: Part, upload: Upload): Promise<void> {
     await rename(part.file, this.fileOf(upload));
     const folder = await open(this.#folder, "r");
-    // File systems that do not support syncing a folder do not need the sync.
+    // Some file systems do not support syncing a folder.
     await folder.sync().catch(() => undefined);
     await folder.close();
   }

@@ -2,8 +2,8 @@
 const PIECE_CHARS = 64 * 1024;
 
 /**
- * A JSON array that is serialized while it is sent. With one string of 3 MB, the worker thread, the main thread and the client worked
- * one after the other, and one character beyond Latin-1 made V8 store the whole text with two bytes per character.
+ * A JSON array that is serialized while it is sent. With one string of 3 MB, the worker thread, the main thread and the client would work
+ * one after the other, and one character beyond Latin-1 would make V8 store the whole text with two bytes per character.
  */
 export class JsonPieces<Item> implements Iterable<string> {
   readonly #count: number;

@@ -239,7 +239,7 @@ export class ApiError extends Error {
     this.status = status;
   }
 
-  /** Recreates an error that another thread threw, with its complete message. */
+  /** Creates an error with a complete message, for example an error that another thread has thrown. */
   static of(code: ErrorCode, message: string, response: Partial<Pick<ApiError, "status" | "headers">> = {}): ApiError {
     return Object.assign(new ApiError(code), { message, ...response });
   }
@@ -267,7 +267,7 @@ export class InvalidRequestError extends Error {
   }
 }
 
-/** An invalid configuration, with a message that names file, field and remedy. The program exits with status 2. */
+/** An error that the operator can correct, such as an invalid setting. The message says how. The program exits with status 2. */
 export class ConfigError extends Error {}
 
 export class LeaseLostError extends Error {

@@ -40,7 +40,7 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
   "http.mount_prefix": ["works", ""],
   "http.disable_assistants": ["works", ""],
   "http.disable_threads": ["works", ""],
-  "http.disable_runs": ["works", "Includes crons."],
+  "http.disable_runs": ["works", "Includes crons and webhook deliveries."],
   "http.disable_store": ["works", ""],
   "http.disable_meta": ["works", ""],
   "http.disable_webhooks": ["works", ""],

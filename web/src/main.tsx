@@ -12,7 +12,7 @@ import { Toasts } from "./ui/overlay/toast.tsx";
 
 followTheme();
 
-/** Retries a request only if the server is unreachable or unavailable (503). Other rejected requests would be rejected again. */
+/** Whether to retry a request: only if the server is unreachable or unavailable (503). Other requests would be rejected again. */
 const isRetryable = (error: Error): boolean =>
   error instanceof RequestError && (error.status === 0 || error.status === 503);
 
@@ -22,7 +22,7 @@ const client = new QueryClient({
   },
 });
 const router = createAppRouter(client);
-// Loads the page's code in parallel with the session. Nothing is shown until the session has loaded.
+// Loads the page's code in parallel with the session. Except on public pages, nothing is shown until the session has loaded.
 void router.load();
 
 createRoot(document.getElementById("root") as HTMLElement).render(

@@ -23,7 +23,7 @@ export interface Destination {
 export interface PaletteSource {
   /** Heading of the source's results, for example "Threads". */
   group: string;
-  /** @param text the search text; empty when the palette opens. Return at most about ten results. */
+  /** Finds at most about ten results. @param text the search text; empty when the palette opens */
   find(text: string, signal: AbortSignal): Promise<Destination[]>;
 }
 

@@ -49,7 +49,7 @@ export type ApiKeyCreate = z.output<typeof ApiKeyCreate>;
 export const Workspace = z.object({ tenant_id: uuid, name: z.string(), created_at: timestamp }).openapi("Workspace");
 export type Workspace = z.infer<typeof Workspace>;
 
-/** Workspace names cannot be UUIDs, because a UUID always refers to a workspace ID. */
+/** Clients cannot choose a UUID as a name, because a UUID is always interpreted as a workspace ID. */
 const workspaceName = z
   .string()
   .min(1)

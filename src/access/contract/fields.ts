@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { nullable } from "../../platform/contract/fields.ts";
 import { operation } from "../../platform/contract/operation.ts";
 
-/** Provider ID in a path or a query. Any string is valid; an unknown ID causes a 404. */
+/** Provider ID in a request. Any string is valid. An unknown ID causes a 404 only if the operation needs the provider. */
 export const providerId = z.string().openapi({ description: "`provider_id` of a provider." });
 
 /** Path or query parameters with a provider ID. */

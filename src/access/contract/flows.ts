@@ -14,7 +14,7 @@ export const AuthenticateRequest = z
   .object({
     provider: providerId,
     scopes: scopes.openapi({ description: "Scopes that the token must include." }),
-    user_id: optional(text).openapi({ description: "User ID of the token owner. `ls_user_id` takes precedence." }),
+    user_id: optional(text).openapi({ description: "Like `ls_user_id`, which takes precedence." }),
     ls_user_id: optional(text).openapi({
       description:
         "User ID of the token owner. Default: the caller. Ignored unless the caller has the scope `service`.",
@@ -32,7 +32,8 @@ export const AuthenticateRequest = z
       description: "ID of the user's token to return. No other token is returned.",
     }),
     is_default: withDefault(laxBoolean, true).openapi({
-      description: "Whether a new token becomes the user's default token for the provider.",
+      description:
+        "Whether a new token becomes the user's default token for the provider. The user's first token always does.",
     }),
   })
   .openapi("AuthenticateRequest");
@@ -143,11 +144,11 @@ export const flowRoutes = {
     },
     responses: { 200: jsonResponse(Connected, "The token is stored."), ...refusals(400) },
   }),
-  /** GitHub redirects here after an app has been installed. */
+  /** GitHub redirects here after an app has been installed or its installation has been updated. */
   oauthSetup: createRoute({
     ...operation("oauth_setup", "get", "/v2/auth/setup/{provider_id}"),
     security: [],
-    summary: "Show the result page after the setup of a GitHub App",
+    summary: "Complete an authorization after the setup of a GitHub App",
     request: {
       params: providerParams,
       query: returnedQuery.extend({

@@ -16,9 +16,9 @@ import type { AadContext } from "./seal.ts";
 
 /**
  * Loads the encryption keys and verifies them against the migrated database. A managed key file is created if neither the file nor a
- * registered key exists.
+ * registered key that is not retired exists.
  *
- * @throws ConfigError for a mismatch, which would make stored secrets unreadable. The message contains no key
+ * @throws ConfigError for invalid keys, for keys that do not match the database and for a managed file that others can read
  */
 export async function openKeyRing(database: Database, source: KeySource, log: Log): Promise<KeyRing> {
   if (source.kind === "environment") {
@@ -45,7 +45,7 @@ async function createKeyFile(database: Database, file: KeyFile): Promise<void> {
   file.create();
 }
 
-/** Throws for a managed file. Logs a warning for a configured file, because a mounted file may not support other permissions. */
+/** Throws for a managed file. Logs a warning for a configured file, because the permissions of a mounted file cannot always be changed. */
 function reportPermissions({ path, is_managed }: Extract<KeySource, { kind: "file" }>, log: Log): void {
   if (is_managed)
     throw new ConfigError(`The encryption key file ${path} is readable by other users: run "chmod 600 ${path}".`);

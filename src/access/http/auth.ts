@@ -59,8 +59,8 @@ export function authenticate(
 }
 
 /**
- * Admits a request to the agent server of a project with an authentication handler. An administrator's key or JWT is accepted; otherwise,
- * the handler authenticates the user. Paths without a scope accept any valid key or JWT, but only administrators keep the scope `agents`.
+ * Admits a request to the agent server of a project with an authentication handler. The handler authenticates the user, unless there is
+ * an administrator's key or JWT or, on a path without a scope, another valid key or JWT, from which the scope `agents` is removed.
  */
 async function admitToAgents(
   access: Access,

@@ -31,7 +31,7 @@ export class ApiKeys {
     });
   }
 
-  /** @throws ApiError api_key_not_found, also for a key of another workspace */
+  /** @throws ApiError api_key_not_found, also for a key of another workspace unless the caller administers all workspaces */
   async revoke(caller: Caller, key_id: string): Promise<void> {
     const tenant_id = isOperator(caller) ? undefined : caller.tenant_id;
     const count = await this.#database.write((tx) => revokeApiKey(tx, key_id, tenant_id));

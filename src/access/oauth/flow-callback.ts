@@ -37,7 +37,7 @@ export type FlowResult = { status: "connected" } | { status: "failed"; reason: s
  * Completes a flow: exchanges the code and stores the grant.
  *
  * @param caller must have started the flow or own its token; undefined for a redirected browser, which is authenticated by the state only
- * @throws ApiError flow_not_open when the parameters match no open flow; the flow is not changed
+ * @throws ApiError flow_not_open when the parameters are incomplete or match no open flow; no flow is changed
  */
 export async function handleCallback(
   context: VaultContext,

@@ -8,8 +8,8 @@ import { findToken } from "../storage/tokens.ts";
 import { ensureFreshToken } from "./refresh.ts";
 
 /**
- * Waits until a flow that the caller started or owns has ended. The result is `not_found` for other flows and for failed or cancelled
- * flows, because the API has no status for them.
+ * Waits until a flow that the caller started or owns has ended. The result is `not_found` for other flows, for failed, cancelled or
+ * expired flows, and if the token is no longer usable, because the API has no other status for these cases.
  *
  * @param signal aborted when the client disconnects or the service stops, in which case the result is `timeout`
  */

@@ -179,7 +179,7 @@ async function announcedMetadata(context: ProviderContext, server: URL): Promise
   return found && validateResource(found, server);
 }
 
-/** RFC 9728, section 3.3: metadata must name this server as the resource. Otherwise, this server could obtain tokens for another server. */
+/** RFC 9728, section 3.3: metadata must name the MCP server as the resource. Otherwise, a server could obtain tokens for another one. */
 function validateResource(metadata: JsonObject, server: URL): oauth.ResourceServer {
   const { resource, authorization_servers } = metadata;
   const url = typeof resource === "string" && URL.canParse(resource) ? new URL(resource) : undefined;

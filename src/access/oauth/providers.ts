@@ -45,7 +45,7 @@ export class Providers {
     return providerOf(row);
   }
 
-  /** @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_exists */
+  /** @throws InvalidRequestError for a URL that is not allowed or a malformed redirect URI; ApiError oauth_provider_exists */
   async create({ tenant_id }: Caller, request: ProviderCreate): Promise<OAuthProvider> {
     const { database, seal, fetch_rules } = this.#context;
     checkAddresses(request, fetch_rules);
@@ -70,7 +70,7 @@ export class Providers {
    * Updates a provider. A change of the client, issuer, authorization URL or token URL cancels open flows, which use the old values. A
    * change of the token endpoint's origin also drops the client secret and all grants, because they must not be sent to another origin.
    *
-   * @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_not_found
+   * @throws InvalidRequestError for a URL that is not allowed or a malformed redirect URI; ApiError oauth_provider_not_found
    */
   async update(caller: Caller, provider_id: string, request: ProviderUpdate): Promise<OAuthProvider> {
     const { database, seal, fetch_rules } = this.#context;
@@ -155,14 +155,14 @@ const changesTokenOrigin = ({ token_url }: Partial<NewProvider>, row: ProviderRo
 const affectsFlows = (changes: Partial<NewProvider>, row: ProviderRow): boolean =>
   FLOW_FIELDS.some((field) => field in changes && changes[field] !== row[field]);
 
-/** URLs of the provider, to which the address rules apply. */
+/** The URLs to which the address rules apply. */
 const FETCHED_URLS = ["auth_url", "token_url", "revocation_url", "issuer"] as const;
 
 type ProviderAddresses = Partial<Record<(typeof FETCHED_URLS)[number] | "default_redirect_uri", string | null>> & {
   allowed_redirect_uris?: readonly string[] | null | undefined;
 };
 
-/** @throws InvalidRequestError that lists every URL that may not be fetched, and every malformed redirect URI */
+/** @throws InvalidRequestError that lists every URL that is not allowed and every malformed redirect URI */
 function checkAddresses(addresses: ProviderAddresses, rules: FetchRules): void {
   const parts: InvalidPart[] = [];
   const check = (

@@ -29,7 +29,7 @@ const STORE_ALLOWANCE_MS = 5_000;
 const MAX_ATTEMPTS = 3;
 
 /**
- * Returns a valid token. A token that expires soon is refreshed first. Of all concurrent callers in all processes, one
+ * Returns the state of a token. A token that expires soon is refreshed first. Of all concurrent callers in all processes, one
  * refreshes and the others wait: a provider with rotating refresh tokens treats a second use of a refresh token as theft.
  */
 export async function ensureFreshToken(context: VaultContext, requested: TokenRow): Promise<TokenState> {
@@ -134,7 +134,7 @@ async function storeGrant(
       status: "unavailable",
       reason: "the token was changed, or another refresh of it was started, during the refresh",
     });
-  // The user deleted the token during the refresh, so the new token is not stored.
+  // The token was deleted during the refresh, so the new token is not stored.
   void revokeGrant(context, provider, secret);
   return { status: "deleted" };
 }

@@ -53,7 +53,7 @@ export function listApiKeys(
 /** Maximum number of keys in a list. The API has no pagination for keys. */
 export const MAX_API_KEYS = 10_000;
 
-/** Revokes a key. The time of an earlier revocation is kept. Returns 0 if the key does not exist. */
+/** Revokes a key. The time of an earlier revocation is kept. Returns 0 if the key does not exist or is in another workspace. */
 export function revokeApiKey(tx: Tx, key_id: string, tenant_id: string | undefined): Promise<number> {
   const query = tx.k
     .updateTable("api_keys")

@@ -33,7 +33,7 @@ export const retireEncryptionKey = (tx: Tx, key_id: string): Promise<number> =>
 export const unretireEncryptionKey = (tx: Tx, key_id: string): Promise<number> =>
   tx.run(tx.k.updateTable("encryption_keys").set({ retired_at: null }).where("key_id", "=", key_id));
 
-/** All columns with sealed texts: a rotation of the encryption keys processes only these. Each table has a `tenant_id`. */
+/** The sealed columns that a rotation re-encrypts: all except `encryption_keys.check_value`. Each table has a `tenant_id`. */
 export const SEALED_COLUMNS = [
   { table: "oauth_providers", primary_key: "id", column: "client_secret" },
   { table: "oauth_tokens", primary_key: "token_id", column: "secret" },

@@ -18,7 +18,7 @@ declare module "../../platform/database/schema.ts" {
   }
 }
 
-/** Every record belongs to a workspace. The API also calls it tenant and organization. */
+/** Every record belongs to a workspace. In the API, a workspace is also called a tenant or an organization. */
 export interface WorkspaceRow {
   tenant_id: string;
   name: string;

@@ -113,7 +113,7 @@ async function deleteUnused(
 ): Promise<TokenRow[]> {
   const deleted: TokenRow[] = [];
   for (const { tenant_id, token_id } of connections) {
-    // Locked first, so that the check for connections sees those of concurrent transactions.
+    // Locked first, so that the check for connections includes those of concurrent transactions.
     await lockToken(tx, tenant_id, token_id);
     const token = await deleteAgentTokenIfUnused(tx, tenant_id, token_id);
     if (token) deleted.push(token);

@@ -11,7 +11,7 @@ export interface TokenSecret {
   token_type?: string | undefined;
 }
 
-/** Marks a token that its owner must authorize again, because its provider has moved to another origin. */
+/** Marks a token whose owner must authorize again, because the token endpoint of the provider has moved to another origin. */
 export const NO_SECRET: TokenSecret = { access_token: "" };
 
 type TokenKey = Pick<TokenRow, "tenant_id" | "token_id">;

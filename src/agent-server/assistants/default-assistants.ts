@@ -30,7 +30,7 @@ export class DefaultAssistants {
   }
 
   /**
-   * Called after the graphs have changed. Deletes default assistants of removed graphs. Others are updated at a workspace's next request.
+   * Deletes the default assistants of removed graphs. Those of other graphs are updated at the next request of each workspace.
    */
   async renew(): Promise<void> {
     this.#synced = new Map();

@@ -40,7 +40,7 @@ const editing =
   (event: AuthEvent): Rule =>
   ({ params, body }) => [{ event, value: { ...params, ...body }, apply: withMetadata }];
 
-/** Returns a rule for requests that the handler can only permit or refuse. */
+/** Returns a rule for requests that the handler can refuse or filter, but not change. */
 const checking =
   (event: AuthEvent): Rule =>
   ({ params, query, body }) => [{ event, value: { ...params, ...query, ...body } }];

@@ -5,7 +5,7 @@ import { PartialThread } from "./records.ts";
 import { threadSearch } from "./threads.ts";
 
 /**
- * `text` is a substring of the stored state, case-insensitive, or a prefix of the thread's id. The search of the public
+ * `text` matches a substring of the stored state (case-insensitive) or a prefix of the thread's id. The search of the public
  * API has no `text` filter.
  */
 export const threadTextSearch = z

@@ -32,13 +32,13 @@ export const agentServerInfo = {
     description:
       "Assistants, threads, runs and their streams. Every error has the body `{detail}`. Besides the listed errors, a " +
       "request can fail with 401 (missing or invalid key), 413 (body too large) or 503 (retry later). Unknown body " +
-      "fields and query parameters are ignored; a body field that is null is treated as missing.",
+      "fields and query parameters are ignored; a body field that is null is treated as missing, except where null has its own meaning.",
   },
   tags: [
     { name: "Assistants", description: "Named configurations of graphs." },
     { name: "Threads", description: "Conversations: state, history, checkpoints." },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
-    { name: "Stateless Runs", description: "Executions on a new hidden thread." },
+    { name: "Stateless Runs", description: "Executions on a new thread, which is hidden unless it is kept." },
     { name: "Crons", description: "Runs on a schedule." },
     { name: "Webhooks", description: "Delivery of the requests that are sent to webhook URLs when runs end." },
     { name: "Store", description: "JSON objects shared by graphs and clients." },

@@ -129,7 +129,7 @@ export const statelessRunCreate = z
   .object({
     ...shared,
     on_completion: withDefault(z.enum(["delete", "keep"]), "delete").openapi({
-      description: "What to do with the hidden thread when the run ends.",
+      description: "What to do with the run's thread when the run ends. With `keep`, the thread is not hidden.",
     }),
   })
   .openapi("StatelessRunCreate");

@@ -80,7 +80,8 @@ const joinStreamQuery = waitQuery.extend({
 
 const resumeHeaders = z.object({
   "Last-Event-ID": z.string().optional().openapi({
-    description: "ID of the last received event. The stream starts with the next event; `-1` returns all events.",
+    description:
+      "ID of the last received event. The stream starts with the next event; `-1` returns all events. Default: only new events.",
   }),
 });
 
@@ -111,7 +112,7 @@ const runOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: newRunHeaders
 const joinedOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: responseHeaders({ Location: LOCATION }) };
 
 export const runRoutes = routeGroup("Thread Runs", {
-  /** 404: unknown thread or assistant. 409: strategy `reject` on a busy thread. */
+  /** 404: unknown thread, assistant or checkpoint. 409: strategy `reject` on a busy thread. */
   createRun: {
     method: "post",
     path: "/threads/{thread_id}/runs",
@@ -232,7 +233,8 @@ export const statelessRunRoutes = routeGroup("Stateless Runs", {
     method: "post",
     path: "/runs",
     summary: "Create a stateless run",
-    description: "Executes the run on a new hidden thread.",
+    description:
+      "Executes the run on a new thread. By default, the thread is hidden, and is deleted when the run ends.",
     request: { body: jsonBody(statelessRunCreate) },
     responses: { 200: runCreated, ...errorResponses(404, 413, 422) },
   },

@@ -108,7 +108,7 @@ const expected = z.union([scalar, comparison]);
 
 const MAX_FILTER_FIELDS = 20;
 
-/** The conditions of a search. Field names exclude double quotes and backslashes, which are special characters in SQLite JSON paths. */
+/** The conditions of a search. Field names must not contain double quotes or backslashes, which are special in SQLite JSON paths. */
 const filter = jsonObject
   .superRefine((fields, context) => {
     const refuse = (message: string, ...path: string[]) => context.addIssue({ code: "custom", message, path });

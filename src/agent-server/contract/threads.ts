@@ -136,7 +136,7 @@ export type ThreadSearch = z.output<typeof threadSearch>;
 const streamModes = repeated(ThreadStreamMode).optional();
 
 export const threadRoutes = routeGroup("Threads", {
-  /** 400: supersteps without a graph. 409: the id is taken. */
+  /** 400: supersteps without a graph. 404: unknown graph. 409: the id is taken. */
   createThread: {
     method: "post",
     path: "/threads",
@@ -145,7 +145,7 @@ export const threadRoutes = routeGroup("Threads", {
     responses: { 200: jsonResponse(Thread, "The thread."), ...errorResponses(400, 404, 409, 422) },
   },
 
-  /** Excludes the threads of stateless runs. */
+  /** Excludes the hidden threads of stateless runs. */
   searchThreads: {
     method: "post",
     path: "/threads/search",
@@ -202,7 +202,7 @@ export const threadRoutes = routeGroup("Threads", {
     method: "delete",
     path: "/threads/{thread_id}",
     summary: "Delete a thread",
-    description: "Also deletes the thread's runs and checkpoints, and stops active runs.",
+    description: "Also deletes the thread's runs, checkpoints and crons, and stops active runs.",
     request: { params: threadParams },
     responses: { 204: { description: "Deleted." }, ...errorResponses(404, 422) },
   },

@@ -29,7 +29,7 @@ export interface CronSchedulerOptions {
   runs: Runs;
   /** What to do about the missed ticks of a cron: create no run, or one run for all of them. */
   missed: "skip" | "last";
-  /** Rollout of this instance; undefined outside a deployment. Only instances of the active rollout create runs. */
+  /** Rollout of this instance; undefined outside a deployment. While another rollout is active, this instance creates no runs. */
   rollout: number | undefined;
   log: Log;
 }

@@ -39,7 +39,7 @@ export interface EngineSettings extends TracingSettings {
   /** Whether other processes use the same SQLite file. SQLite has no notifications between processes. */
   share_data: boolean;
   store: StoreSettings;
-  /** Rollout of this instance; undefined outside a deployment. Only instances of the active rollout execute runs. */
+  /** Rollout of this instance; undefined outside a deployment. While another rollout is active, this instance claims no runs. */
   rollout: number | undefined;
 }
 
@@ -64,7 +64,7 @@ const IDLE_POLL_MS = 1_000;
 const QUERY_TIMEOUT_MS = 30_000;
 /** Maximum interval between sweeps. A shorter retention shortens it, down to 50 ms. */
 const MAX_RETENTION_INTERVAL_MS = 10_000;
-/** Number of runs that the retention processes per transaction, so that other writes do not wait long. */
+/** Maximum number of runs or webhook deliveries per transaction of the retention. Other writes wait for each transaction. */
 const RETENTION_BATCH = 200;
 const WEBHOOK_RETENTION_MS = 30 * 86_400_000;
 
@@ -132,7 +132,7 @@ export class Engine {
     this.#maintenance = [this.#rescue.service(), retained, sweeper, this.#trace_deletions];
   }
 
-  /** Starts the graph hosts, and claims runs while this instance's rollout is active. */
+  /** Starts the graph hosts, and claims runs while no other rollout is active. */
   async start(): Promise<void> {
     if (this.#options.database.read.dialect.name === "sqlite") while (await this.#rescue.rescueLost());
     this.#pool.start();

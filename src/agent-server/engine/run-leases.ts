@@ -46,7 +46,7 @@ export class Heartbeat {
       if (executor.held_at < expired_before) void executor.stop("lease_lost");
   }
 
-  /** A run that is not among the renewed leases belongs to another worker. */
+  /** Renews the leases. Stops runs that this worker no longer holds, and runs with a requested cancel. */
   async #beat(): Promise<void> {
     if (this.#running.size === 0) return;
     const { database, lease_ms } = this.#options;

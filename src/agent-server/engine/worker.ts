@@ -62,7 +62,7 @@ export class Worker implements BackgroundService, PoolListener {
   }
 
   /**
-   * Stops claiming and waits `grace_ms` for running runs to end. Then stops the rest at their next step and hands them back. Runs that
+   * Stops claiming and waits up to `grace_ms` for the runs to end. Then stops the rest at their next step and hands them back. Runs that
    * do not reach a step within another grace period (at least 1 s) are handed back, too: their current step runs again in another
    * process, and the fence refuses its writes here.
    */

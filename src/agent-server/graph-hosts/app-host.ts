@@ -164,6 +164,6 @@ async function answer(
 
 function requireOpen(open: ReadonlyMap<number, OpenRequest>, id: number): OpenRequest {
   const found = open.get(id);
-  if (!found) throw new Error("The request was closed: its client has disconnected.");
+  if (!found) throw new Error("The request has ended: its response is complete, or its client has disconnected.");
   return found;
 }

@@ -71,7 +71,7 @@ export interface TraceOrder {
   example_id: string | undefined;
   /** Start of the first attempt in milliseconds: all attempts of a run are one trace. */
   started_at: number;
-  /** The run of the client's trace that this run is a part of. */
+  /** The run in the client's trace that is the parent of this run. */
   parent: TraceParent | undefined;
   /** Added to the metadata and tags of the root. */
   metadata: Record<string, unknown>;
@@ -176,7 +176,7 @@ export type HostRequest = CheckpointRequest | TokenRequest | FetchRequest | Stor
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** A write that a run sends without waiting for the result. Later messages of the run are processed after it. */
+/** A write that a run may send without waiting for the result. Later messages of the run are processed after it. */
 export type CheckpointWrite = Extract<CheckpointRequest, { op: "put" | "put_writes" }>;
 
 /** A query outside of runs. It needs the graph objects, which exist only in hosts. */
@@ -268,7 +268,7 @@ export type FromHost =
   | { type: "store"; run_id: string; epoch: number; write: CheckpointWrite }
   /** Trace runs of an agent run: JSON objects of `POST /runs`, separated by commas. `is_last`: the last trace message of the epoch. */
   | { type: "trace"; run_id: string; epoch: number; runs: Uint8Array<ArrayBuffer>; is_last: boolean }
-  /** `fields` is a JSON object. `run` is absent while modules are loaded. */
+  /** `fields` is a JSON object. `run` is absent while modules are loaded and in queries. */
   | { type: "log"; run?: RunEpoch; level: LogLevel; message: string; fields: string }
   | { type: "query_result"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "pong"; id: number };

@@ -100,7 +100,7 @@ export class HostPool implements BackgroundService {
     this.#hosts.clear();
   }
 
-  /** The load failures of the first host by graph id. Rejects if the host ends first. */
+  /** The load failures by graph id, from the first host. Rejects if the host ends before it has loaded the graphs. */
   get loaded(): Promise<Record<string, string>> {
     const [first] = this.#hosts;
     return first ? first.loaded.promise : Promise.resolve({});
@@ -243,7 +243,7 @@ export class HostPool implements BackgroundService {
     return ready ? this.#options.dead_ms : Math.max(this.#options.dead_ms, LOAD_TIMEOUT_MS);
   }
 
-  /** Removes the runs that have not started from a host that hangs. */
+  /** Evicts the runs that have not started in a host that hangs, and starts an additional host if one is needed. */
   #evictQueuedRuns(host: PooledHost): void {
     const queued = [...host.runs.values()].filter((run) => !run.started);
     for (const run of queued) {

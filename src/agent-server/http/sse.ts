@@ -16,7 +16,7 @@ export interface SseOptions {
 
 const HEARTBEAT = ": heartbeat\n\n";
 
-/** Sends each batch of events as one HTTP chunk. The next batch is read once this one is sent: a slow reader holds one batch. */
+/** Sends each batch of events as one HTTP chunk. The next batch is read after this one is sent, so a slow reader buffers one batch. */
 export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, options: SseOptions): Response {
   const write = (sink: Sink) => writeEvents(batches, sink, options);
   const body = new StreamedBody(write, () => options.client.abort(new Error("The client disconnected.")));
@@ -91,7 +91,7 @@ export class SseFormatter {
   }
 }
 
-/** Whether an event belongs to one of the modes: `updates|ns` to updates, `messages/partial` to messages. */
+/** Whether an event belongs to one of the modes: `updates|ns` to updates, `messages/partial` to messages, `messages` to messages-tuple. */
 function isOfMode(event: string, wanted: ReadonlySet<string>): boolean {
   const base = event.split("|")[0] ?? event;
   if (base === "metadata" || base === "error" || base === "gap") return true;

@@ -26,7 +26,7 @@ export class Disconnects {
     this.#timers.delete(run_id);
   }
 
-  /** Cancels the run a grace period after `disconnected` is aborted. */
+  /** Cancels the run when `disconnected` is aborted and no reader connects within the grace period. */
   watch(run: ThreadRunKey, disconnected: AbortSignal): void {
     if (disconnected.aborted) this.#onDisconnect(run);
     else disconnected.addEventListener("abort", () => this.#onDisconnect(run), { once: true });

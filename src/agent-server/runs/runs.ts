@@ -120,7 +120,7 @@ export class Runs {
   /**
    * Deletes an ended run with its checkpoints.
    *
-   * @throws ApiError run_active; thread_busy while another run of the thread is active, because it may use the checkpoints
+   * @throws ApiError run_not_found; run_active; state_changed; thread_busy while another run is active: it may use the checkpoints
    */
   async delete(caller: Caller, thread_id: string, run_id: string): Promise<void> {
     const { database } = this.#context;
@@ -145,7 +145,7 @@ export class Runs {
    * Waits for the end of a run and returns its output as JSON text; `{}` instead of `null`, because clients use `in` on it.
    *
    * @param isNew whether this request created the run
-   * @throws ApiError run_not_found if the run was rolled back
+   * @throws ApiError run_not_found if the run was rolled back or deleted
    */
   async output(run: RunRow, signal: AbortSignal, { isNew = false } = {}): Promise<string> {
     const ending = run.ended_at === null ? await this.#context.engine.events.ending(run, signal, { isNew }) : run;

@@ -109,7 +109,7 @@ export function explainConnecting(error: unknown, description: string): unknown 
   );
 }
 
-/** Converts an error of opening the data to a ConfigError; returns other errors unchanged. */
+/** Converts an error that occurred when the data was opened to a ConfigError; returns other errors unchanged. */
 export function explainOpening(error: unknown, file: string): unknown {
   const { code = "", message } = error as Error & { code?: string };
   const kind = sqliteCodeOf(error);

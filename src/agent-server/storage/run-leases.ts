@@ -226,7 +226,7 @@ export const endHeldRun = (tx: Tx, { run_id, epoch, status, output }: RunOutcome
   );
 
 export interface Return extends Lease {
-  /** 1 if the attempt counts: the run was lost. 0 if it was handed back. */
+  /** 1 if the attempt counts. 0 if it does not, for example because the run was handed back. */
   spent: 0 | 1;
   /** 1 if the graph host died while it executed the run. */
   crashed: 0 | 1;

@@ -95,7 +95,7 @@ export async function oldestDueMs(tx: Tx): Promise<number> {
 
 const MINUTE_MS = 60_000;
 
-/** Number of runs that were accepted, started and ended in the same minutes. The three are minutes since the epoch. */
+/** Number of runs that were accepted, started and ended in the same minutes. The minutes are counted from the epoch. */
 export interface RunCount {
   accepted: number;
   started: number | null;

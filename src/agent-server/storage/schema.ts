@@ -44,7 +44,7 @@ export interface ThreadRow {
   idle_status: ThreadStatus;
   metadata: string;
   config: string;
-  /** State values after the last step, as JSON; null until a run or an update has written state. */
+  /** State values after the last ended run or change of the state, as JSON; null until state has been written. */
   values: string | null;
   /** `{task_id: [interrupt]}` as JSON. */
   interrupts: string;
@@ -79,13 +79,13 @@ export interface RunRow {
   /** Input and settings, merged from assistant, thread and request, as JSON. */
   kwargs: string;
   multitask_strategy: MultitaskStrategy;
-  /** Earliest start; orders the thread's queue. Never changes. */
+  /** Earliest start; orders the thread's queue. A retry does not change it. */
   start_at: number;
   /** Earliest claim: `start_at`, or later during a retry back-off. */
   run_after: number;
   /** Fencing token: increases at each claim and each return to the queue, and is never reset. Every write of a worker contains it. */
   epoch: number;
-  /** Claims that were not handed back. */
+  /** Claims that count as attempts. A claim that was handed back does not count. */
   attempt: number;
   /** Attempts that ended because the graph host died. */
   crashes: number;
@@ -96,7 +96,7 @@ export interface RunRow {
   cancel_reason: string | null;
   /** URL that is called when the run ends. */
   webhook: string | null;
-  /** Response body of wait and join, as JSON; null until the run has ended. */
+  /** Response body of wait and join, as JSON; null for an active run, and for a run that was cancelled before it started. */
   output: string | null;
   /** 1: the run's thread is deleted when the run ends. */
   temporary: number;

@@ -11,7 +11,7 @@ import { requestTraceDeletions } from "./trace-deletions.ts";
 export type ThreadTtl = Pick<ThreadRow, "ttl_strategy" | "ttl_ms">;
 export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" | "hidden"> & Partial<ThreadTtl>;
 
-/** Whether a thread is due for deletion: its time to live is over and it is not busy. Reads do not return it, even before its deletion. */
+/** Whether a thread with the strategy `delete` has exceeded its time to live and is not busy. Reads do not return such a thread. */
 const isExpired = sql<boolean>`(threads.ttl_strategy = 'delete' and threads.status <> 'busy'
   and threads.updated_at + threads.ttl_ms <= now_ms())`;
 const isReadable = sql<boolean>`(threads.ttl_ms is null or not ${isExpired})`;
@@ -85,7 +85,7 @@ const findQuery = prepared<ThreadKey, ThreadRow>((k, p) =>
     .where(isReadable),
 );
 
-/** Like {@link findThread}, and locks the row. Transactions that change a thread's runs or state take this lock first. */
+/** Like {@link findThread}, but also locks the row. Transactions that change a thread's runs or state take this lock first. */
 export async function lockThread(
   tx: Tx,
   tenant_id: string,
@@ -245,7 +245,7 @@ const updateThread = (tx: Tx, thread_id: string, changes: UpdateObject<Schema, "
 export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<number> =>
   updateThread(tx, thread_id, { status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs });
 
-/** Recomputes the status of a thread after a run that never started has been removed. */
+/** Recomputes the status of a thread after the cancellation or rollback of a run. */
 export const recomputeStatus = (tx: Tx, thread_id: string): Promise<number> =>
   updateThread(tx, thread_id, { status: unlessBusy(sql.ref("idle_status")), updated_at: nowMs });
 

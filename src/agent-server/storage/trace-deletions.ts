@@ -29,7 +29,7 @@ const requestOf = (column: "run_id" | "thread_id") =>
 const ofRun = requestOf("run_id");
 const ofThread = requestOf("thread_id");
 
-/** Returns the requests to execute: new ones, and those to repeat, oldest first. */
+/** Returns the requests to execute, oldest first: those not done yet, and those older than `repeat_after_ms`, which are repeated. */
 export const listTraceDeletions = (
   tx: Tx,
   { repeat_after_ms, limit }: { repeat_after_ms: number; limit: number },

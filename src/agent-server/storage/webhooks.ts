@@ -52,7 +52,7 @@ export async function msUntilNextDelivery(tx: Tx, except_origins: readonly strin
 /** A delivery that this process sends. */
 export type ClaimedDelivery = WebhookDeliveryRow & { payload: string; next_at: number };
 
-/** Claims deliveries that are due. If the process dies, another one claims them after the lease. */
+/** Claims deliveries that are due. If the process dies, another process claims them when the lease has expired. */
 export const claimWebhookDeliveries = (
   tx: Tx,
   { lease_ms, limit, except_origins }: { lease_ms: number; limit: number; except_origins: readonly string[] },

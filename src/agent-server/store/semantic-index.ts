@@ -17,7 +17,7 @@ export type ScoredRow = StoreItemRow & { score?: number };
 
 /** Maximum number of texts in a write. Each text is stored as one vector. */
 const MAX_TEXTS = 1_000;
-/** Additional vectors in the first check: items may not match the filter, and an item may have several vectors. */
+/** Additional vectors in the first check: some items do not match the filter, and some have several vectors. */
 const FIRST_CHECK = 100;
 
 /** Embeds the texts of items, and finds the items whose texts are most similar to a query. */
@@ -89,7 +89,7 @@ export class SemanticIndex {
     return [...found.values()];
   }
 
-  /** @throws ApiError graph_failed if the function fails */
+  /** @throws ApiError graph_failed if the embedding function fails; unavailable if its graph host fails */
   async #vectorsOfTexts(texts: string[], is_query: boolean): Promise<Float32Array[]> {
     if (texts.length === 0) return [];
     const { dims } = this.#index;

@@ -1,4 +1,4 @@
-/** Returns the texts at a path (see `TEXT_PATH`) of a JSON value: strings, numbers and booleans as they are, objects and lists as JSON. */
+/** Returns the texts at a path (see `TEXT_PATH`) of a JSON value: strings as they are, other values as JSON. Omits null values. */
 export function textsAt(value: unknown, path: string): string[] {
   let found: unknown[] = [value];
   if (path !== "$")

@@ -7,14 +7,14 @@ import type { Nearest, VectorOperations } from "./vector-search-thread.ts";
 const PAGE = 2_000;
 /** The vectors of the most recently searched workspaces stay in memory, up to this many bytes. */
 const MAX_BYTES = 2 ** 30;
-/** A workspace's vectors are loaded again, without deleted ones, when their number exceeds this multiple of the first load. */
+/** All vectors of a workspace are loaded again, without deleted ones, when their number exceeds this multiple of the last full load. */
 const MAX_GROWTH = 2;
 const MIN_RELOAD = 10_000;
 
 interface Loaded {
   last_no: number;
   count: number;
-  /** Number of vectors in the first load; undefined until it has completed. */
+  /** Number of vectors in the last full load; undefined until it has completed. */
   initial: number | undefined;
   loading: Promise<void>;
   /** Searches in progress, during which the vectors stay in memory. */
@@ -33,7 +33,7 @@ type FindNearest = (prefix: string, query: Float32Array, limit: number) => Promi
 export class VectorSearch {
   readonly #database: Database;
   readonly #dims: number;
-  /** In the order of their last search. */
+  /** By workspace, least recently searched first. */
   readonly #loaded = new Map<string, Loaded>();
   readonly #worker = new WorkerRpc<VectorOperations>({
     entry: new URL("./vector-search-thread", import.meta.url),

@@ -21,7 +21,7 @@ export class ThreadRetention {
     this.#context = context;
   }
 
-  /** Returns the number of threads that were deleted or lost checkpoints. Skips threads that do not exist. */
+  /** Returns the number of threads that were deleted or whose old checkpoints were deleted. Skips threads that do not exist. */
   async prune(caller: Caller, { thread_ids, strategy }: ThreadPrune): Promise<number> {
     const filter = filterOf(caller, "threads");
     let count = 0;

@@ -21,7 +21,7 @@ import type { ThreadRow } from "../storage/schema.ts";
 import { findThread, lockThread, settleThread } from "../storage/threads.ts";
 import { selectState } from "./select-state.ts";
 
-/** The state of a thread that has no graph yet, because no run has started on it. */
+/** The state of a thread that has no graph yet, because no run has been created on it. */
 const EMPTY_STATE = { values: {}, next: [], tasks: [], created_at: null, checkpoint: null, parent_checkpoint: null };
 
 /** Maximum number of attempts for a change that conflicts with a concurrent one. */
@@ -38,7 +38,7 @@ interface ComputedRecord {
   state: StateSummary | undefined;
 }
 
-/** Reads the state and history of threads, and updates the state. Results are JSON text. */
+/** Reads the state and history of threads, and updates the state. States are returned as JSON text. */
 export class ThreadStates {
   readonly #context: AgentContext;
 
@@ -105,7 +105,7 @@ export class ThreadStates {
     return { base, updated_at: thread.updated_at, state };
   }
 
-  /** Stores a computed record unless the thread, which the caller holds locked, has changed. */
+  /** Stores a computed record unless the thread has changed. The caller must have locked the thread. */
   async storeIfUnchanged(
     tx: Tx,
     { tenant_id }: Caller,
@@ -138,7 +138,7 @@ export class ThreadStates {
     }
   }
 
-  /** Stores a staged update if the thread is idle and its newest checkpoint is still the update's base. */
+  /** Stores a staged update. Returns false if the thread's checkpoints have changed since. Fails while a run is active. */
   #store(
     caller: Caller,
     at: CheckpointKey,
@@ -173,7 +173,7 @@ export class ThreadStates {
     });
   }
 
-  /** Returns the thread's last graph, with its assistant's configuration for graph factories. */
+  /** Returns the thread's last graph, with the configuration of the thread's assistant for graph factories. */
   async #graphOf({ metadata, tenant_id }: ThreadRow): Promise<GraphInUse | undefined> {
     const { graph_id, assistant_id } = JSON.parse(metadata) as { graph_id?: unknown; assistant_id?: unknown };
     if (typeof graph_id !== "string") return undefined;

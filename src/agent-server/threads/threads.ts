@@ -96,7 +96,7 @@ export class Threads {
    * The events of a thread, run after run, until it is deleted. `after` is the id of the last received event; `-` returns all events,
    * undefined only new events.
    *
-   * @throws ApiError thread_not_found; invalid_request for an id that does not belong to this stream
+   * @throws ApiError thread_not_found; invalid_request for an id in another format
    */
   async events(
     caller: Caller,
@@ -186,7 +186,7 @@ export async function removeThread(tx: Tx, thread: ThreadRow): Promise<PendingCa
   return cancels;
 }
 
-/** Parts of a thread by path, such as `values.messages[-1].content`; null for a path without a value. */
+/** Returns the parts of a thread at paths such as `values.messages[-1].content`, by alias; null for a path without a value. */
 const extractPaths = (thread: Thread, paths: Record<string, string>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(paths).map(([alias, path]) => [alias, valueAt(thread, path)]));
 

@@ -53,7 +53,7 @@ export class UiBundles {
     this.#bundles = this.#start(ui);
   }
 
-  /** Resolves when the build has ended: the reason for its failure, or undefined. */
+  /** Resolves when the build has ended, to the reason for its failure, or to undefined if it succeeded. */
   get failure(): Promise<string | undefined> {
     return this.#bundles.then(
       () => undefined,
@@ -109,7 +109,7 @@ export class UiBundles {
   }
 }
 
-/** Returns the path of the command-line program of the project's copy of the bundler. */
+/** Returns the path of the bundler's command-line program, which is installed in the project. */
 function bundlerOf(project_dir: string): string {
   try {
     return join(dirname(createRequire(join(project_dir, "langgraph.json")).resolve(PACKAGE)), "cli.mjs");

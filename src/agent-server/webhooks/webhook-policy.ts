@@ -47,7 +47,7 @@ export class WebhookPolicy {
     return url;
   }
 
-  /** Returns the reason why a URL may not be called, or undefined. The addresses of its host are checked when it is called. */
+  /** Returns the reason why a URL is refused, or undefined. The addresses of its host are checked when it is called. */
   refusal(text: string): string | undefined {
     const { max_url_length, allowed_domains, ...settings } = this.#settings;
     if (text.length > max_url_length)

@@ -32,9 +32,9 @@ type Part = "agents" | "experiments";
 type Synchronous = "full" | "normal";
 
 /**
- * Locks the data folder, opens its database and applies pending migrations.
+ * Opens the database and applies pending migrations. On SQLite, also locks the data folder.
  *
- * @throws ConfigError if another process holds the lock, a newer version migrated the database, or a file is damaged
+ * @throws ConfigError if the folder is locked, a newer version migrated the database, a file is damaged, or Postgres is unreachable
  */
 export async function openData(
   location: DataLocation & { share_data: boolean },

@@ -119,7 +119,7 @@ async function findPreviousRevision(target: Target, { id, name, active_revision_
 /**
  * Waits until a revision reaches a final status.
  *
- * @param onPoll called before a status is printed
+ * @param onPoll called after each poll, before its status is printed
  * @throws CommandError after `timeout_s` seconds
  */
 export async function waitForRevision(

@@ -22,7 +22,7 @@ export interface Project {
 
 /**
  * @param env values of the variables that langgraph.json lists
- * @throws CommandError when langgraph.json, or a file or a variable that it names, is missing
+ * @throws CommandError when langgraph.json is missing or invalid, or when a file or a variable that it names is missing
  */
 export async function readDeployProject(
   folder: string,

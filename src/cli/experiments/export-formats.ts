@@ -66,7 +66,7 @@ const jsonField = (name: string, of = name): Column => ({ name, cell: (row) => j
 
 /**
  * Writes a header and one line per row. The score columns are derived from the experiment's feedback statistics, so rows can be streamed.
- * An object is written as JSON in one cell, because its keys differ between rows.
+ * Objects are written as JSON in one cell, because their keys can differ between rows.
  */
 async function* csvText({ session, rows }: Exported): AsyncGenerator<string> {
   const parts = scoreColumns(session.feedback_stats ?? {});

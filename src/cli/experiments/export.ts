@@ -64,7 +64,7 @@ function formatOf(output = ""): keyof typeof WRITERS {
   return extension === "jsonl" || extension === "csv" ? extension : "json";
 }
 
-/** Writes to a temporary file and renames it once it is complete. */
+/** Writes to standard output, or to a temporary file that is renamed once it is complete. */
 async function write(text: AsyncIterable<string>, output: string | undefined): Promise<void> {
   const partial = `${output}.partial`;
   try {

@@ -17,7 +17,7 @@ export class InputFile {
   read = 0;
   onRead: () => void = () => undefined;
 
-  /** @throws CommandError when the file does not exist */
+  /** @throws CommandError when there is no regular file at the path */
   constructor(path: string) {
     const { base, name, ext } = parse(path);
     this.name = base;

@@ -13,7 +13,7 @@ export interface ReadOptions {
   prompt?: string;
 }
 
-/** Reads a file of one format. The rows are read from the file only while they are iterated. */
+/** Reads a file of one format. The rows are not kept in memory: they are read from the file while they are iterated. */
 export type ReadFormat = (file: InputFile, options: ReadOptions) => Results | Promise<Results>;
 
 /** @throws CommandError when no dataset is set */

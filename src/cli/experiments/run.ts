@@ -51,7 +51,7 @@ export async function runExperiment(flags: RunFlags, target: Target): Promise<vo
 }
 
 /**
- * Returns the experiment of the journal. If there is none with this name, adds a new experiment to the journal.
+ * Returns the experiment of the journal. If the journal has none, or `--name` is a different name, adds a new experiment to the journal.
  *
  * @throws CommandError when the journal has rows of another experiment
  */

@@ -117,7 +117,7 @@ function describeRejection(
   answer: Answer,
 ): string {
   if (answer.status === 422) {
-    // Without a position, the error shows only the index in the upload, which is then equal to the index in the file.
+    // If the index in the upload is also the index in the file, the error shows it only once.
     const describe = (row: number) =>
       results.unit === "element" && positions[row] === row ? undefined : `${results.unit} ${positions[row]}`;
     const errors = listErrors(answer, describe);

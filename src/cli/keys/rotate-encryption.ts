@@ -14,10 +14,10 @@ export interface RotateFlags extends Flags {
   retire?: boolean;
 }
 
-/** Time to wait after a new key is added, until other processes have stored the secrets that they encrypted with the previous key. */
+/** Time after a key is added during which other processes may still store secrets that they encrypted with the previous key. */
 const SETTLE_MS = 5_000;
 
-/** Re-encrypts all secrets with a new key. Services can keep running. Continues an interrupted rotation. */
+/** Adds a key to the key file, if there is one, and re-encrypts all secrets with the first key. Continues an interrupted rotation. */
 export async function rotateEncryption({ retire = false, ...flags }: RotateFlags): Promise<void> {
   const source = keySourceOf(readStorageConfig(flags, process.env));
   await withSharedDatabase(flags, async (database, log) => {

@@ -21,7 +21,7 @@ export const serverSettings = {
     visibility: "public",
     default: "127.0.0.1",
     meaning:
-      "Address to listen on. An address other than loopback requires an API key in the database, `API_KEYS` or an OIDC issuer.",
+      "Address to listen on. An address other than loopback requires an API key in the database, `API_KEYS`, an OIDC issuer or an authentication module.",
   }),
   port: setting(["--port <number>", "PORT"], integer(0, 65_535), {
     visibility: "public",
@@ -69,7 +69,7 @@ export const serverSettings = {
   max_open_per_user: setting("THREADMILL_MAX_OPEN_PER_USER", integer(1, 1_000_000), {
     default: "2000",
     meaning:
-      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to JWTs and to keys in the database, but not to `API_KEYS` or to a service without keys.",
+      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to JWTs, to keys in the database and to users of an authentication module, but not to `API_KEYS` or to a service without keys.",
   }),
   body_limit_bytes: setting("HTTP_MAX_REQUEST_BODY_BYTES", integer(1024, MAX_BODY_BYTES), {
     default: "50000000",

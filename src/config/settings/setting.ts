@@ -14,7 +14,7 @@ interface Description {
   visibility?: Visibility;
   /** Markdown with links relative to docs/. `--help` and the README contain the first sentence. */
   meaning: string;
-  /** The default value as text, in the form that the environment variable has. */
+  /** The default value as text, in the format of the environment variable. */
   default?: string;
   /** The default as shown in the documentation, if it differs from `default`. */
   shown_default?: string;
@@ -110,7 +110,7 @@ export function durationText(ms: number): string {
   return `${ms / size}${unit}`;
 }
 
-/** Parses a number of seconds to milliseconds. Settings whose names come from the LangGraph server are in seconds. */
+/** Parses a number of seconds to milliseconds, for settings that the LangGraph server defines in seconds. */
 export const seconds: Read<number> = (value, name) => {
   const number = Number(value);
   if (Number.isFinite(number) && number >= 0 && number < 2_000_000) return Math.round(number * 1000);

@@ -46,14 +46,14 @@ export function changedSettings(flags: Flags, env: Env): Record<string, string> 
   return changed;
 }
 
-/** Returns the environment variables `THREADMILL_...` that are not settings of this version, for example misspelled or renamed ones. */
+/** Returns the names of `THREADMILL_...` variables that this version does not use, for example misspelled or renamed ones. */
 export function unknownVariables(env: Env): string[] {
   const names = ALL_SETTINGS.flatMap((setting) => setting.env ?? []);
   const known = new Set([...names, ...CLIENT_VARIABLES]);
   return Object.keys(env).filter((name) => name.startsWith("THREADMILL_") && !known.has(name));
 }
 
-/** Variables that only the commands that call a running service read. */
+/** Variables that are read only by the commands that call a running service. */
 const CLIENT_VARIABLES = ["THREADMILL_API_KEY"];
 
 /** The key of a flag in {@link Flags}: `databaseUrl` for `--database-url <url>`. */

@@ -5,7 +5,7 @@
 export const NEVER_DEPLOYED =
   /^(node_modules|\.git|\.threadmill|\.langgraph_api|\.DS_Store|\.env|\.env\.(?!example$|sample$).*)$/;
 
-/** A parsed line of a .gitignore. */
+/** A parsed line of a .gitignore or .dockerignore. */
 interface Rule {
   pattern: RegExp;
   folders_only: boolean;

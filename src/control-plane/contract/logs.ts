@@ -28,7 +28,7 @@ export type LogLine = z.output<typeof LogLine>;
 
 const cursor = z
   .string()
-  .openapi({ description: "Cursor from the previous response (`next_offset` or `next_cursor`)." });
+  .openapi({ description: "Cursor of a page: `next_offset` or `next_cursor` in the response with the previous page." });
 
 const filters = {
   query: z.string().optional().openapi({ description: "Text to search for in messages, case-insensitive." }),

@@ -6,7 +6,7 @@ const scale = optional(laxInt({ ge: 0 }));
 const megabytes = optional(laxInt({ ge: 1 }));
 const cpu = optional(laxNumber({ ge: 0.1, le: 8 })).openapi({ description: "CPU request in cores." });
 const cpuLimit = optional(laxNumber({ ge: 0.1, le: 16 })).openapi({
-  description: "CPU limit in cores. Default: twice `cpu`.",
+  description: "CPU limit in cores. Default: twice the CPU request.",
 });
 
 const stringMap = optional(z.record(z.string(), z.string()));
@@ -94,7 +94,7 @@ const text = nullable(z.string());
 const id = z.string().openapi({ format: "uuid" });
 const nullableId = nullable(id);
 
-/** The config that all revisions of a deployment share. */
+/** The config of a deployment. Each revision stores a copy from the time of its creation. */
 export const SourceConfig = z
   .object({
     integration_id: nullableId,
@@ -162,7 +162,7 @@ export const Revision = z
   .object({
     id,
     status: RevisionStatus,
-    status_message: text.openapi({ description: "Reason for the failure, or the most recent problem of the rollout." }),
+    status_message: text.openapi({ description: "Reason for the status, or the most recent problem of the rollout." }),
     source,
     source_revision_config: SourceRevisionConfig,
     created_at: timestamp,

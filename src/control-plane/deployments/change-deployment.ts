@@ -24,12 +24,12 @@ const UPLOAD_EXTENSION_MS = 3_600_000;
 export interface Change {
   deployment_id: string;
   patch: DeploymentPatch;
-  /** Whether to create a revision even if no field has changed. */
+  /** Whether to create a revision even if the patch contains no field that requires one. */
   always_creates: boolean;
 }
 
 /**
- * Changes a deployment. A change of secrets, secret references, resources or source creates a revision, unless the deployment has no
+ * Changes a deployment. A patch with secrets, secret references, resources or a source creates a revision, unless the deployment has no
  * source yet. The caller must have validated the secrets of the patch.
  *
  * @returns the revision, if one was created

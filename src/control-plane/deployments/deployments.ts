@@ -71,7 +71,7 @@ export class Deployments {
     return toDeployment(row, caller, this.#seal, base_url);
   }
 
-  /** @throws ApiError deployment_exists, deployment_is_deleted, bad_source, bad_secrets, reserved_secrets */
+  /** @throws ApiError as {@link createDeployment}; bad_secrets, reserved_secrets */
   async create(context: RequestContext, given: DeploymentCreate): Promise<Deployment> {
     checkSecrets(given.secrets ?? []);
     const deployment_id = await this.#database.write((tx) => createDeployment(tx, this.#seal, context.caller, given));
@@ -143,7 +143,7 @@ export async function requireDeployment(tx: Tx, caller: Caller, deployment_id: s
  * Creates a deployment with its first revision. The caller must have validated the secrets. Command-line clients create a deployment
  * before they upload the source: a deployment with an internal source and no revision config gets no revision yet.
  *
- * @throws ApiError deployment_exists, bad_source
+ * @throws ApiError deployment_exists, deployment_is_deleted, bad_source; unavailable when no unused slug was found
  */
 export async function createDeployment(tx: Tx, seal: Seal, caller: Caller, given: DeploymentCreate): Promise<string> {
   const { source, secrets = [] } = given;
@@ -194,7 +194,7 @@ function refuseTarball(source_tarball_path: string | null): void {
   });
 }
 
-/** Checks that the listener exists and that the deployment's namespace is one of the listener's namespaces. */
+/** Checks that the listener exists and, if both have namespaces, that the listener's namespaces include the deployment's. */
 async function requireListener(tx: Tx, caller: Caller, { listener_id, listener_config }: SourceConfig): Promise<void> {
   if (listener_id === null) return;
   const listener = await findListener(tx, caller.tenant_id, listener_id);

@@ -7,7 +7,7 @@ const IMMUTABLE = ["integration_id", "repo_url", "deployment_type", "listener_id
 
 type RevisionField = keyof SourceRevisionConfigInput;
 
-/** Fields of source_revision_config by source. All other fields are null. */
+/** Fields of source_revision_config that clients can set, by source. Other fields in requests are ignored. */
 const FIELDS: Record<Source, readonly RevisionField[]> = {
   github: ["repo_ref", "langgraph_config_path"],
   internal_source: ["source_tarball_path", "langgraph_config_path"],
@@ -58,7 +58,7 @@ function isSame(given: unknown, before: unknown): boolean {
 export const hasRevisionFields = (given: SourceRevisionConfigInput | undefined): boolean =>
   Object.values(given ?? {}).some((value) => value !== undefined && value !== "");
 
-/** Returns the config of a new revision. Missing fields keep the values of the previous revision. */
+/** Returns the config of a new revision. Missing or empty fields keep the values of the previous revision. */
 export function revisionConfigOf(
   source: Source,
   given: SourceRevisionConfigInput | undefined,

@@ -8,7 +8,7 @@ export interface DeploymentDatabases {
   /**
    * Creates the schema and role of a deployment. Returns the database URL, or undefined for the embedded database in the data folder.
    *
-   * @throws DeployError when the service's Postgres user lacks a privilege
+   * @throws DeployError when the service's Postgres user does not have a required privilege
    */
   of(spec: Pick<InstanceSpec, "deployment_id" | "database_password">): Promise<string | undefined>;
   /** Drops the schema and role. An embedded database is deleted with the data folder. */

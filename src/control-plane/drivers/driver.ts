@@ -25,7 +25,7 @@ export interface DeployDriver {
   prune?(deployment: { deployment_id: string; keep: readonly string[] }): Promise<void>;
   /** Removes a deployment's resources: folders, database, and images that no other deployment uses. */
   remove(deployment: { deployment_id: string; artifacts: readonly string[] }): Promise<void>;
-  /** Releases the driver's own resources. Instances keep running. */
+  /** Releases the driver's own resources. Instances keep running, unless the driver was created with a grace period for them. */
   close?(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export interface ImageSpec {
 
 export interface BuildIo {
   log(line: LogLine): void;
-  /** Aborted when the revision is interrupted or the service process stops. */
+  /** Aborted when the revision is interrupted, the deployment is deleted, or the process stops or loses the lease. */
   signal: AbortSignal;
 }
 
@@ -124,7 +124,7 @@ export interface InstanceRef {
 export type InstanceCondition = { state: "running" } | { state: "ended"; reason: string };
 
 /**
- * Thrown if a build or a start fails because of the user's source, image or settings. The message is shown to users. Other errors are
+ * Thrown if a build or a start fails for a reason that users can fix, such as the source. The message is shown to users. Other errors are
  * retried.
  */
 export class DeployError extends Error {}

@@ -12,7 +12,7 @@ const LEVELS: Readonly<Record<number, LogLine["level"]>> = {
   60: "CRITICAL",
 };
 
-/** Parses a line from an instance: a JSON line of Threadmill's log, or output of user code. Returns undefined for a blank line. */
+/** Parses a line of output: a JSON line of Threadmill's log, or any other text. Returns undefined for a blank line. */
 export function readLogLine(text: string, at: number): LogLine | undefined {
   const line = text.trimEnd();
   if (line === "") return undefined;

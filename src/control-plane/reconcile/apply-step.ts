@@ -71,7 +71,7 @@ export async function switchTraffic(
 }
 
 /**
- * Writes `active_revision_id`, which no other function does. Drains the instances that served requests before.
+ * Writes `active_revision_id`, which no other function does. Drains all other instances.
  *
  * @returns false if the revision is no longer being deployed
  */

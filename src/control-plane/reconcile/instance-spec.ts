@@ -33,7 +33,7 @@ export const replicasOf = (revision: RevisionRow): number =>
 
 type BuildContext = Pick<ReconcilerContext, "database" | "seal" | "uploads">;
 
-/** @throws DeployError when the upload was deleted */
+/** @throws DeployError when the upload was deleted; SealError when the secrets cannot be decrypted */
 export async function buildSpec(revision: RevisionRow, context: BuildContext): Promise<BuildSpec> {
   const { deployment_id, revision_id } = revision;
   const { install_command, build_command } = parsedConfig(revision);
@@ -136,7 +136,7 @@ function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string
   return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };
 }
 
-/** Variables that identify the deployment to agents. The names are reserved, so no secret can have the same name. */
+/** Variables that identify the deployment to agents. They replace secrets with the same names. */
 const deploymentVariables = (
   { deployment_id, name }: InstanceSpecInput["deployment"],
   { revision_id, rollout, tenant_id }: InstanceSpecInput["instance"],

@@ -169,7 +169,7 @@ function pruneStep(
     : { do: "start job", job };
 }
 
-/** Waits for the next time at which a step may be due. The end of a job and a change of the deployment wake the controller earlier. */
+/** Waits until a step may be due, a job ends or the deployment changes. Releases the deployment if nothing is running or pending. */
 function waitStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep {
   const in_progress = state.revisions.filter(({ status }) => isInProgress(status));
   if (!isBusy(facts) && state.instances.length === 0 && in_progress.length === 0) return { do: "release" };
@@ -182,7 +182,7 @@ function waitStep(state: DeploymentState, facts: Facts, settings: StepSettings):
   return { do: "wait", ms: Math.min(...times.filter((time) => time > state.now)) - state.now };
 }
 
-/** Deletes in this order: route, builds, instances, driver resources, files, rows. */
+/** In this order: closes the route, aborts builds, stops instances, removes driver resources and uploads, deletes the rows. */
 function deletionStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep {
   if (!facts.route_closed) return { do: "close route" };
   for (const revision of state.revisions) {

@@ -35,7 +35,7 @@ export interface ReconcilerSettings extends StepSettings {
   lease_ms: number;
   /** Interval of the search for deployments without a lease. */
   poll_ms: number;
-  /** Maximum number of concurrent builds, and of other concurrent driver calls. */
+  /** Maximum number of concurrent builds, and of concurrent driver calls that start, stop or remove. */
   builds: number;
   driver_slots: number;
   /** Number of consecutive successful checks of /ok that make an instance ready, and the interval between checks. */
@@ -101,7 +101,7 @@ export interface DeploymentContext extends ReconcilerContext {
 
 export class DeploymentLeaseLostError extends Error {}
 
-/** Resolves when the work has settled, or after `ms`. */
+/** Resolves when the work is done, or after `ms`. Rejects if the work fails within this time. */
 export async function settledWithin(ms: number, work: Promise<unknown>, wait: Wait): Promise<void> {
   const settled = new AbortController();
   await Promise.race([work, wait(ms, settled.signal)]).finally(() => settled.abort());

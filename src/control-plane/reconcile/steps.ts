@@ -79,7 +79,7 @@ export interface JobFailure {
   backing_off: boolean;
 }
 
-/** How to obtain the artifact of a revision: by a build, or from an image. */
+/** How to obtain the artifact of a revision: by a build or from an image; or why this is not possible. */
 export type Plan = { kind: "build" } | { kind: "image"; image: string } | { kind: "invalid"; reason: string };
 
 /** Settings that affect the decisions about steps, in milliseconds. */
@@ -90,7 +90,7 @@ export interface StepSettings {
   drain_ms: number;
   /** Interval at which the controller checks a draining instance for requests in flight. */
   drain_check_ms: number;
-  /** The restarts of an instance are reset after it has been ready for this long. */
+  /** The restart count of an instance is reset after it has been ready for this long. */
   stable_ms: number;
   /** A controller reads its rows at least this often, in case a hint was lost. */
   resync_ms: number;

@@ -82,7 +82,7 @@ export class DeploymentRouter implements Router, BackgroundService {
   /**
    * Forwards a request to an instance. Resolves when the response ends or the client disconnects.
    *
-   * @throws ApiError no_instance or instance_ended; no part of the response was sent
+   * @throws ApiError deployment_not_found, no_instance or instance_ended; no part of the response was sent
    */
   async forward(deployment: Deployment, call: Call): Promise<void> {
     const isOpen = () => !call.response.destroyed;
@@ -106,7 +106,7 @@ export class DeploymentRouter implements Router, BackgroundService {
 
   /**
    * Sends the request to an instance, or to another instance if the first accepts no connection. If the first instance may have received
-   * the request, an idempotent request is repeated once. If no instance is ready, the request waits.
+   * the request, an idempotent request without a body is repeated once. If no instance is ready, the request waits.
    */
   async #try(
     { deployment_id, slug }: Deployment,

@@ -129,7 +129,7 @@ export function responseHeaders(
 }
 
 /**
- * Converts the location of an instance's redirect to an external URL. Only redirects are changed: clients append the `Location` of a
+ * Converts the location of a redirect of an instance to an external path. Only redirects are changed: clients append the `Location` of a
  * stream to a base URL that already ends with the prefix.
  */
 function below(location: string, address: string, prefix: string): string {

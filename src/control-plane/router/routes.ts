@@ -109,7 +109,7 @@ const LOCAL_ROUTE_TTL_MS = 10_000;
 const BATCH = 500;
 
 /**
- * Reads routes from the database at the first request for a deployment, and then after each hint. With SQLite there is only one
+ * Reads routes from the database at the first request for a deployment, after each hint and at intervals. With SQLite there is only one
  * process, so a route from its reconciler stays valid.
  */
 export class RouteReader implements BackgroundService {

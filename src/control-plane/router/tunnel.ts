@@ -17,14 +17,14 @@ export interface UpgradeCall {
 
 const UPGRADE = ["Connection", "Upgrade", "Upgrade", "websocket"];
 
-/** Delay of TCP keep-alive probes, which detect that the peer of an idle connection has vanished. */
+/** Idle time before TCP keep-alive probes are sent. The probes detect that the peer has vanished. */
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * Forwards an upgrade to an instance, and connects client and instance if the instance accepts. A rejection is forwarded unchanged.
+ * Forwards an upgrade to an instance, and connects client and instance if the instance accepts. Otherwise, its response is forwarded.
  * When one connection ends, the other connection is ended, too.
  *
- * @returns the failure; undefined when a response has started or the client has disconnected
+ * @returns the failure; undefined if the instance has responded or the client has disconnected
  */
 export function tunnel(call: UpgradeCall, target: Target): Promise<Failure | undefined> {
   const { request, socket, head, path, origin } = call;
@@ -72,7 +72,7 @@ function headOf({ statusCode, statusMessage }: IncomingMessage, headers: readonl
   return `${head}\r\n`;
 }
 
-/** When one connection ends, the other connection ends after its buffered bytes are sent. */
+/** When one connection ends, the other ends after its buffered bytes are sent; after an error, it ends immediately. */
 function join(one: Socket, other: Socket, ended: () => void): void {
   let open = 2;
   for (const [from, to] of [

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 
-/** The Postgres user of the service lacks a privilege. The message contains the statement that a superuser must run. */
+/** The privileges in Postgres are insufficient or unsafe. The message contains the statement that a superuser must run. */
 export class MissingPrivilegeError extends Error {}
 
 /**

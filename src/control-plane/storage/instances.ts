@@ -80,7 +80,7 @@ const current = (tx: Tx, { instance_id, handle }: InstanceHandle) =>
 export const readyIfStarting = (tx: Tx, instance: InstanceHandle): Promise<number> =>
   tx.run(current(tx, instance).set({ state: "ready", updated_at: nowMs }).where("state", "=", "starting"));
 
-/** Records the end of an instance and its restart after a delay. A draining instance stays unchanged. */
+/** Records that an instance has ended, and schedules its restart. A draining instance stays unchanged. */
 export const scheduleRestart = (tx: Tx, instance: InstanceHandle, after_ms: number): Promise<number> =>
   tx.run(
     current(tx, instance)
@@ -156,7 +156,7 @@ const routeRows = (tx: Tx) =>
     .select(["d.deployment_id", "d.slug", "d.tenant_id", "i.instance_id", "i.address", "i.api_key"])
     .where("d.status", "<>", "AWAITING_DELETE");
 
-/** Returns an empty list if the deployment does not exist. */
+/** Returns an empty list if the deployment does not exist or is being deleted. */
 export const routesOfSlug = (tx: Tx, slug: string): Promise<RouteRow[]> =>
   tx.all(routeRows(tx).where("d.slug", "=", slug));
 

@@ -46,7 +46,7 @@ export const claimDeployments = (
       .returningAll(),
   );
 
-/** Renews leases. A deployment that is missing from the result has another holder or was deleted. */
+/** Renews leases. A deployment that is missing from the result was deleted, or its lease no longer belongs to `holder`. */
 export const renewDeploymentLeases = (
   tx: Tx,
   { holder, lease_ms, deployment_ids }: { holder: string; lease_ms: number; deployment_ids: readonly string[] },
@@ -60,7 +60,7 @@ export const renewDeploymentLeases = (
       .returning(["deployment_id", "lease_epoch"]),
   );
 
-/** Returns the deployment and the database time; undefined if another process holds the lease, or the deployment was deleted. */
+/** Returns the deployment and the database time; undefined if the lease was released or claimed again, or the deployment was deleted. */
 export const findIfHeld = (tx: Tx, lease: DeploymentLease): Promise<(DeploymentRow & { now: number }) | undefined> =>
   tx.first(held(tx, lease));
 

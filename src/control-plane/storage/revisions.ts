@@ -146,7 +146,7 @@ export interface StatusTransition {
   artifact?: string;
   /** Revision config with the SHA of the commit that was built. */
   source_revision_config?: string;
-  /** Whether `to` is a terminal status, which also clears a requested interrupt. */
+  /** Whether `to` is a terminal status. If so, a requested interrupt is cleared. */
   is_terminal: boolean;
 }
 

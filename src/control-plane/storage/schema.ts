@@ -2,7 +2,7 @@ import type { Generated } from "kysely";
 import type { DeploymentStatus, RevisionStatus as ShownRevisionStatus } from "../contract/records.ts";
 
 /**
- * The tables of the control plane in both databases. `_at` and `_until` are milliseconds since the epoch, lists and objects are JSON
+ * The tables of the control plane in both databases. `*_at` and `*_until` are milliseconds since the epoch, lists and objects are JSON
  * text, flags are 0 or 1. Sealed columns are encrypted and bound to their row (src/access/encryption/seal.ts).
  */
 declare module "../../platform/database/schema.ts" {
@@ -65,7 +65,7 @@ export interface RevisionRow {
   secrets: string | null;
   secret_references: string;
   status: RevisionStatus;
-  /** Reason of a failure, or the last observation of the revision's instances. */
+  /** Reason for a failure, or the last observation of the revision's instances. */
   status_message: string | null;
   /** Folder name of the build, or image name; the image name is pinned by digest at the first deployment. */
   artifact: string | null;

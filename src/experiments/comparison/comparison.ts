@@ -109,7 +109,7 @@ function keysOf(experiments: ExperimentRow[]): string[] {
   return [...new Set(keys)].sort();
 }
 
-/** Groups of experiments that are stored under a name. */
+/** Operations on comparative experiments, which are stored groups of experiments. */
 export const comparativeOperations = ({ read, write }: Database) => ({
   async create(caller: Caller, body: ComparativeCreate): Promise<ComparativeExperiment> {
     return write(async (tx) => {

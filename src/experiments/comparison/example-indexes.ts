@@ -16,10 +16,10 @@ interface ComparisonFilter {
 }
 
 /**
- * Returns the sorted indexes of the examples that have a run in an experiment, match the filters and are not deleted. Only `filters`
- * and `example_ids` read rows; everything else is read from vectors.
+ * Returns the sorted indexes of the examples that have a run in at least one experiment, match the filters and are not deleted.
+ * Rows of runs are read only for `filters`; the other data of runs is read from vectors.
  *
- * @throws ApiError when a filter names an experiment outside the comparison
+ * @throws ApiError when a filter is invalid or names an experiment outside the comparison
  * @throws InvalidRequestError when the sort key is unknown
  */
 export async function findExampleIndexes(
@@ -45,7 +45,7 @@ export async function findExampleIndexes(
   return sort ? sortIndexes(indexes, await sortKey(tx, experiments, deleted, sort), sort.descending) : indexes;
 }
 
-/** Returns the indexes of deleted examples, ascending. Indexes are never reused, so if the counts are equal, none was deleted. */
+/** Returns the indexes of deleted examples, ascending. Indexes are never reused, so `next_example_index` counts deleted examples, too. */
 export const findDeletedIndexes = (
   tx: Tx,
   { dataset_no, next_example_index, example_count }: DatasetRow,

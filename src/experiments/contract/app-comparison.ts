@@ -80,7 +80,7 @@ export type ComparedRows = z.output<typeof ComparedRows>;
 const DistributionsQuery = z.object({ session_ids }).openapi("DistributionsQuery");
 export type DistributionsQuery = z.output<typeof DistributionsQuery>;
 
-/** A histogram of ten bins of equal width from `low` to `high`, the same for all experiments. */
+/** A histogram with ten bins of equal width from `low` to `high`. All experiments have the same bins. */
 const Distribution = z
   .object({
     key: z.string(),

@@ -77,7 +77,7 @@ const ComparisonQuery = z
     threshold: withDefault(z.number().min(0), 0).describe("Smaller differences count as ties."),
     limit: withDefault(z.int().min(0).max(1000), 100).describe("The maximum number of IDs in each list of examples."),
     significance: withDefault(z.boolean(), true).describe(
-      "Whether to compute confidence intervals and significance tests. They take about 0.1 s per pair of experiments with 10,000 examples; results are cached.",
+      "Whether to compute confidence intervals and significance tests. They take about 0.1 s per experiment and feedback key with 10,000 examples; results are cached.",
     ),
   })
   .openapi("ComparisonQuery");

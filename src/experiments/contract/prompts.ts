@@ -65,7 +65,7 @@ export const Prompt = z
   .openapi("Prompt");
 export type Prompt = z.output<typeof Prompt>;
 
-/** A version of a prompt. Its hash is the SHA-256 of its manifest and the hash of its parent. */
+/** A version of a prompt. Its hash is computed from its manifest and the hash of its parent. */
 const PromptCommit = z
   .object({
     id: z.string(),

@@ -130,7 +130,7 @@ export async function addDataset(tx: Tx, { tenant_id }: Caller, body: NewDataset
 /** Undefined keeps the value, null removes it. */
 const changedJson = (value: unknown): string | null | undefined => (value === undefined ? undefined : toJson(value));
 
-/** Read access with the share token of a dataset, which replaces the API key. */
+/** Operations that read a shared dataset. The share token replaces the API key. */
 export const sharedDatasetOperations = (database: Database) => ({
   async read(token: string): Promise<Dataset> {
     const { tenant_id, dataset_id } = await getSharedDataset(database.read, token);

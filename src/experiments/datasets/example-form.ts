@@ -21,7 +21,7 @@ const UNKNOWN_PART =
   "The part name must be {id}, {id}.inputs, {id}.outputs, {id}.attachments_operations or {id}.attachment.{name} with a name of at most " +
   `${MAX_ATTACHMENT_NAME} characters`;
 
-/** @throws InvalidRequestError when a part has an unknown name or is not JSON */
+/** @throws InvalidRequestError when the body is not multipart/form-data, a part name is unknown, or a JSON part is invalid */
 export function readExampleForm(form: FormBody): ExampleParts[] {
   const examples = new Map<string, ExampleParts>();
   for (const part of readForm(form)) {

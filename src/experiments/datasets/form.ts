@@ -10,7 +10,7 @@ export type FormBody = [content_type: string, bytes: Uint8Array];
 
 const MAX_PARTS = 100_000;
 
-/** @throws InvalidRequestError when the body is not multipart/form-data */
+/** @throws InvalidRequestError when the body is not valid multipart/form-data */
 export function readForm([content_type, bytes]: FormBody): MultipartPart[] {
   const boundary = /^multipart\/form-data\b.*;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(content_type);
   if (!boundary) throw invalidForm([], "The body must be multipart/form-data");

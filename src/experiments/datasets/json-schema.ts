@@ -36,7 +36,7 @@ const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every
 const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0;
 const isNumber = (value: unknown): boolean => typeof value === "number";
 
-/** Requirements for the values of keywords. `const` may have any value. All other keywords are annotations, which have no effect. */
+/** Requirements for the values of keywords. `const` may have any value. Unknown keywords are ignored. */
 const KEYWORDS: { names: string[]; is: (value: unknown) => boolean; must: string }[] = [
   {
     names: ["type"],

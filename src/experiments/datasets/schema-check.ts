@@ -4,7 +4,7 @@ import { canonicalJson } from "../upload/staging.ts";
 export type Path = (string | number)[];
 type Schema = JsonObject | boolean;
 
-/** A part of a value that does not match. */
+/** A schema violation, and the path of the part of the value that violates the schema. */
 export interface SchemaFault {
   path: Path;
   message: string;

@@ -73,7 +73,7 @@ export const feedbackOperations = (database: Database) => ({
 
 /**
  * @param replaces whether existing feedback of the workspace with the same id is replaced
- * @throws ApiError when the id is taken, or neither a run nor a session is given
+ * @throws ApiError when the id is taken or the session is unknown; InvalidRequestError when neither a run nor a session is given
  */
 export async function storeFeedback(
   tx: Tx,
@@ -133,7 +133,7 @@ export async function runsOfFeedback(tx: Tx, { tenant_id }: Workspace, feedback:
 /**
  * The run or the session that feedback is about. The run may be unknown, because clients may send feedback before the run.
  *
- * @throws ApiError when neither a run nor a session is given, or the session is unknown
+ * @throws InvalidRequestError when neither a run nor a session is given; ApiError when no run is given and the session is unknown
  */
 export async function feedbackTarget(
   tx: Tx,

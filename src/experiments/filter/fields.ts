@@ -39,7 +39,7 @@ export const FIELDS: Record<RunField | EntryField, FieldRule> = {
 
 export type FieldName = keyof typeof FIELDS;
 
-/** Names that the parser translates to conditions on the fields above. */
+/** Names that are not fields of the stored runs. The parser translates them to other conditions. */
 export const PSEUDO_FIELDS = ["reference_example_id", "metadata", "thread_id", "ls_model_name"] as const;
 
 export type PseudoField = (typeof PSEUDO_FIELDS)[number];

@@ -210,7 +210,7 @@ export function readFilters(expressions: readonly (string | undefined)[], words 
   return searchWords.length > 0 ? [...filters, { op: "search", words: searchWords }] : filters;
 }
 
-/** @throws ApiError 400 for a syntax error, or for a field other than metadata and text, which examples do not have */
+/** @throws ApiError 400 for a syntax error, or for a field that only runs have */
 export function readExampleFilters(expression: string | undefined): RunFilter[] {
   const filters = readFilters([expression]);
   const field = filters.map(runField).find((found) => found !== undefined);

@@ -47,7 +47,7 @@ export function serveExamples(v1: Routes, { examples }: ExperimentsService, base
   v1.deletion(routes.deleteExamples, "Examples", ({ caller, query }) => examples.delete(caller, query.example_ids));
 }
 
-/** Serves the routes below `/platform`. A worker thread parses the bodies, because they may contain attachments. */
+/** Serves the routes below `/platform`. A worker thread parses multipart bodies, because they may contain attachments. */
 export function servePlatformExamples(platform: Routes, { examples }: ExperimentsService): void {
   const routes = platformExampleRoutes;
 

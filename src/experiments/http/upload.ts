@@ -9,7 +9,7 @@ export const UPLOAD_PATH = uploadRoutes.uploadExperiment.path;
 /** Each piece costs two messages between threads. */
 const PIECE_BYTES = 256 * 1024;
 
-/** Streams the body to a worker thread. The next piece is read from the socket after the worker accepted the previous one. */
+/** Streams the body to a worker thread. The next piece is read from the socket after the worker has accepted the previous one. */
 export function serveUpload(
   app: App,
   prefixes: readonly string[],

@@ -98,7 +98,7 @@ export const promptOperations = (database: Database) => ({
     return { commits: rows.map((row) => toCommit(prompt, row)), total };
   },
 
-  /** @throws ApiError when the parent is not the latest commit, or the manifest is that of the latest commit */
+  /** @throws ApiError when the parent is not the latest commit, or the manifest is too large or that of the latest commit */
   commit(caller: Caller, name: string, body: PromptCommitCreate): Promise<{ commit: PromptCommit }> {
     const manifest = JSON.stringify(body.manifest);
     if (Buffer.byteLength(manifest) > MAX_MANIFEST_BYTES)
@@ -195,7 +195,7 @@ async function getLocked(tx: Tx, { tenant_id }: Caller, name: string): Promise<P
 
 const HASH_PREFIX = /^[0-9a-f]{4,64}$/;
 
-/** @param commit `latest`, a tag, an id, or the beginning of a hash; tags take precedence over hashes */
+/** @param commit `latest`, a tag, an id, or the beginning of a hash; tags take precedence over ids and hashes */
 async function getCommit(tx: Tx, { prompt_no, name }: PromptRow, commit: string): Promise<ListedCommit> {
   const [first] = await findCommits(tx, prompt_no, commit === LATEST ? { latest: true } : { tag: commit });
   if (first) return first;

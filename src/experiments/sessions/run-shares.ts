@@ -30,7 +30,7 @@ export const runShareOperations = (database: Database) => ({
   /**
    * @param token chosen by the client
    * @param shares_trace whether the root of the trace is shared instead of the run, as in version 2
-   * @throws ApiError when another run has the token
+   * @throws ApiError when the run does not exist, or another run has the token
    */
   async share({ tenant_id, ...caller }: Caller, of_run: string, token?: string, shares_trace = false) {
     return writeUnique(database, async (tx) => {
@@ -90,7 +90,7 @@ export const sharedRunOperations = ({ read }: Database) => ({
     return queryPage(read, share, search, body, (run) => publicRun(run, share));
   },
 
-  /** @throws ApiError when the run is not in the share, or has no attachment with this name */
+  /** @throws ApiError when the token is unknown, the run is not in the share, or the run has no attachment with this name */
   async findAttachment(token: string, run_id: string, name: string): Promise<AttachmentInfo> {
     const share = await openShare(read, token);
     const [run] = await findTraceRuns(read, share.tenant_id, [run_id]);

@@ -18,7 +18,7 @@ type RunStatistics = Omit<RunStats, "median_tokens" | "last_run_start_time" | "f
   last_run_start_us: number | null;
 };
 
-/** A row of an experiment, or the root of a trace. Pending runs have no end. */
+/** A row of an experiment, or a traced run. Pending runs have no end. */
 export interface RunOutcome extends Partial<TreeUsage> {
   start_us: number;
   end_us: number | null;
@@ -148,7 +148,7 @@ export function feedbackStats(feedback: readonly FeedbackStatsInput[]): Feedback
 /** JavaScript objects list integer keys in numeric order, before all other keys. */
 const STARTS_WITH_DIGIT = /^\d/;
 
-/** The JSON text of {@link feedbackStats}. Creates no objects in the common case of one row per key: they took a sixth of a page's time. */
+/** The JSON text of {@link feedbackStats}. With one row per key, no objects are created: they would take a sixth of a page's time. */
 export function feedbackStatsJson(feedback: readonly FeedbackStatsInput[]): string {
   const sorted = feedback.toSorted((a, b) => (a.key < b.key ? -1 : 1));
   const isSimple = sorted.every(({ key }, index) => key !== sorted[index - 1]?.key && !STARTS_WITH_DIGIT.test(key));

@@ -173,7 +173,7 @@ const DETAILS = [
 ] as const;
 type Details = Record<(typeof DETAILS)[number], { raw: Record<string, number> }>;
 
-/** Sums the usage details of traces. A run below a run of the same type is skipped, because that run includes its usage. */
+/** Sums the usage details of traces. A run below a run of the same type is skipped, because the upper run includes its usage. */
 async function sumDetails(read: Tx, tenant_id: string, trace_ids: string[]): Promise<Details> {
   const sums = Object.fromEntries(DETAILS.map((name) => [name, { raw: {} }])) as Details;
   const counted = new Set<string>();

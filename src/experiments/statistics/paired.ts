@@ -25,7 +25,7 @@ const NO_TEST: Test = { test: null, p_value: null };
 
 /**
  * Compares two score vectors by example index. Each score is the mean over the repetitions of an example. A score that is not finite, or
- * beyond the end of the shorter vector, is missing: it is neither a win nor a loss. The mean difference is `other` minus `baseline`, even
+ * beyond the end of its vector, is missing: its example is not compared. The mean difference is `other` minus `baseline`, even
  * when lower is better. Interval and test do not depend on the threshold.
  *
  * @throws RangeError when the threshold is negative or an option of {@link bootstrapMeanInterval} is invalid

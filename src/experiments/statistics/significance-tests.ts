@@ -10,7 +10,7 @@ interface WilcoxonResult {
 
 /** The maximum n of the exact distribution without ties. */
 const EXACT_UP_TO = 50;
-/** The maximum n of the exact distribution with ties; SciPy enumerates all 2^n signs. */
+/** The maximum n of the exact distribution with ties; SciPy enumerates all 2^n sign combinations. */
 const EXACT_WITH_TIES_UP_TO = 13;
 
 /**
@@ -37,7 +37,7 @@ export function wilcoxon(differences: Float64Array | number[]): WilcoxonResult {
     : { statistic, p: asymptoticP(statistic, n, tieSizes), n, method: "asymptotic" };
 }
 
-/** The doubled ranks of numbers that are sorted by absolute value: integers, even for tied numbers. */
+/** Returns the ranks of numbers that are sorted by absolute value, doubled so that ties also have integers, and the sizes of ties. */
 function rank(sorted: Float64Array): { doubledRanks: Float64Array; tieSizes: number[] } {
   const n = sorted.length;
   const doubledRanks = new Float64Array(n);
@@ -118,7 +118,7 @@ export function mcnemarExact(wins: number, losses: number): number {
   return Math.min(1, 2 * probabilityUpTo(k, n));
 }
 
-/** P(X <= k) of n coin tosses. The terms decrease fast below k, so they are summed as multiples of the first term. */
+/** P(X <= k) of n coin tosses. Sums P(X = i) from i = k downwards, as multiples of P(X = k), until the terms are negligible. */
 function probabilityUpTo(k: number, n: number): number {
   let term = 1;
   let sum = 1;

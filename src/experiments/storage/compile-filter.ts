@@ -17,8 +17,8 @@ const TRUE: Where = sql`1 = 1`;
 const FALSE: Where = sql`1 = 0`;
 
 /**
- * The SQL to which conditions on a run are compiled. `r` is the run, `x` its experiment and `e` its example; `p` has the payloads of a
- * traced run.
+ * The SQL to which conditions on a run are compiled. `r` is the run and `e` its example. For an uploaded run, `x` is
+ * the experiment.
  */
 export interface RunSource {
   operands: Record<RunField, Operand>;
@@ -177,7 +177,7 @@ const STATUS: Record<string, Where> = {
   success: sql`(r.error is null and r.end_us is not null)`,
 };
 
-/** Without the cast, Postgres would convert 6.5 to the type of the column, integer. */
+/** Without the cast, Postgres would use the type of the column, bigint, for a compared value such as 6.5. */
 const tokens = (of: RawBuilder<number | null>) => column(sql`cast(coalesce(${of}, 0) as double precision)`);
 
 /** `r` is trace_runs. */

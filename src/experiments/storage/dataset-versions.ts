@@ -75,7 +75,7 @@ export async function putDatasetTag(tx: Tx, row: DatasetTagRow): Promise<void> {
   );
 }
 
-/** The versions that all examples of a dataset had at a time in milliseconds, without deleted examples. */
+/** The version of each example of a dataset at the time `at` (milliseconds). Omits examples that were deleted at that time. */
 export const versionsAt = (
   tx: Tx,
   dataset_no: number,

@@ -96,7 +96,7 @@ export const setStats = (tx: Tx, experiment_no: number, stats: string): Promise<
       .where("experiment_no", "=", experiment_no),
   );
 
-/** Deletes an experiment with its runs, their shares, feedback and vectors. */
+/** Deletes an experiment with its runs, traces, shares, annotation queue items, feedback and score vectors. */
 export async function deleteExperiment(tx: Tx, experiment_no: number): Promise<void> {
   await deleteItemsOfExperiment(tx, experiment_no);
   await deleteSharesOfSession(tx, experiment_no);

@@ -8,7 +8,7 @@ import type { FeedbackRow } from "./schema.ts";
 
 /** Feedback with the ids of its experiment and run. */
 export type FullFeedback = FeedbackRow & {
-  /** Null for an uploaded run, whose id is in `run_id`. */
+  /** Null for feedback on a session, and on an uploaded run, whose id is in `run_id`. */
   traced_run_id: string | null;
   /** Null while the run is unknown. */
   experiment_id: string | null;

@@ -210,7 +210,7 @@ export async function listCommits(
   return { rows, total: Number(counted?.total ?? 0) };
 }
 
-/** Finds commits by tag, id or the beginning of a hash. Returns two commits if the beginning of the hash is ambiguous. */
+/** Finds the latest commit, or commits by tag, id or the beginning of a hash. Returns two commits if this beginning is ambiguous. */
 export const findCommits = (
   tx: Tx,
   prompt_no: number,

@@ -2,7 +2,7 @@
  * A parsed filter expression. Values have the type of their field, and the conditions on one feedback row are grouped.
  *
  * - A condition is true or false, never null as in SQL: a run without an error matches `not(eq(error, "x"))`.
- * - Null equals null only. Comparisons of null with other values are false, including `neq`. In `metadata` and in feedback values,
+ * - Null equals null only. For a null field, comparisons with other values are false, including `neq`. In `metadata` and feedback values,
  *   numbers never equal strings, and only numbers have an order.
  * - `feedback` and `metadata` match when one feedback row, or one entry, meets all conditions of `where`.
  * - `exists` is false only for null and for a run without tags. `in` with an empty list is false.
@@ -48,7 +48,7 @@ export type Comparator = "eq" | "neq" | Order;
 export type Order = "gt" | "gte" | "lt" | "lte";
 
 /**
- * `latency` is in seconds, `start_time` and `end_time` in microseconds since the epoch, `id` and `reference_example` are
+ * `latency` is in seconds. Times are in microseconds since the epoch. The ids of runs, traces and examples are
  * UUIDs in lower case with dashes. Null occurs with `eq` and `neq` of nullable fields only.
  */
 export type RunField =

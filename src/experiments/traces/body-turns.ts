@@ -10,8 +10,8 @@ const MAX_ACTIVE_BYTES = 8 * 2 ** 20;
 const COLLECTED_BYTES = 4 * 2 ** 20;
 
 /**
- * Unpacks bodies one at a time. Small bodies are stored concurrently, because they share a commit; the others wait for their turn
- * and remain packed. Without this limit, 8 bodies of 20 MiB took 660 MB.
+ * Unpacks bodies one at a time. Small bodies are stored concurrently, because they share a commit. Bodies that wait for their turn
+ * remain packed. Without this limit, 8 bodies of 20 MiB took 660 MB.
  */
 export class BodyTurns {
   #last: Promise<void> = Promise.resolve();

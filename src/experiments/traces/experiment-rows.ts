@@ -7,8 +7,8 @@ import type { Run, RunDraft } from "./merge-run.ts";
 import type { TraceSessions } from "./trace-sessions.ts";
 
 /**
- * Stores the root of a trace as a row of its experiment: comparisons of experiments read these rows. A run is a row if it names an
- * example of its session's dataset. Further runs on the same example are repetitions.
+ * Stores the root of a trace as a row of its experiment: comparisons read these rows. A root becomes a row if it refers to an
+ * example of its session's dataset (`reference_example_id`). Further roots with the same example are repetitions.
  */
 export async function storeExperimentRows(tx: Tx, sessions: TraceSessions, drafts: RunDraft[]): Promise<void> {
   const roots = drafts.filter(({ run }) => run.is_root === 1 && run.reference_example_id !== null);

@@ -37,7 +37,7 @@ export async function storeFeedback(
       )
     ).map((row) => row.feedback_id),
   );
-  /** By id: of two with the same id, the later one is stored. */
+  /** By id. If several items have the same id, the last one is stored. */
   const rows = new Map<string, FeedbackRow>();
   for (const input of feedback)
     await attempt(`feedback.${input.id}`, async () => {

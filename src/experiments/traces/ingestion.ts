@@ -49,7 +49,7 @@ interface SpansResponse {
 export interface IngestResult {
   /** Fields that do not match the contract. */
   invalid: InvalidPart[];
-  /** Runs, feedback and attachments that contradict stored data. */
+  /** Valid runs, feedback and attachments that could not be stored. */
   refused: InvalidPart[];
 }
 

@@ -2,8 +2,8 @@ import type { TraceNode } from "../storage/traces/traces.ts";
 import { MAX_ORDER_CHARS } from "./tree-position.ts";
 
 /**
- * When the parent of a provisional run has arrived, moves the run below it, with all runs below the run. Each provisional run is the
- * root of its own trace, and parents move before their children, so every run moves only once.
+ * If the parent of a provisional run has arrived, moves the run and all runs below it to their place below the parent. Each provisional
+ * run is the root of its own trace, and parents move before their children, so every run moves only once.
  */
 export function placeProvisional(nodes: Map<string, TraceNode>): void {
   const waiting = new Set([...nodes.values()].filter((run) => run.is_provisional === 1 && run.parent_run_id !== null));

@@ -61,7 +61,7 @@ export function readChanges(request: IngestRequest, bytes: Uint8Array, max_bytes
   return changes;
 }
 
-/** @throws ApiError when the body is not compressed with `content_encoding`, or exceeds `max_bytes` after decompression */
+/** @throws ApiError when `content_encoding` is unknown or wrong, or the body exceeds `max_bytes` after decompression */
 export function decompressed(body: Uint8Array, content_encoding: string, max_bytes: number): Uint8Array {
   try {
     switch (content_encoding) {

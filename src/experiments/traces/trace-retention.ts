@@ -17,9 +17,9 @@ const MAX_TRACES = 200;
 type RootlessFrom = { experiment_no: number; before_us: number; after: string };
 type Session = { experiment_no: number; tenant_id: string };
 
-/** Deletes expired traces as a whole, oldest first. Several processes may run it concurrently: each transaction locks the session. */
+/** Deletes expired traces as a whole, oldest first. Several processes may do this concurrently: each transaction locks the session. */
 export const retentionOperations = (database: Database) => ({
-  /** Also deletes expired tokens for feedback. Returns the number of deleted traces. */
+  /** Deletes expired traces and expired tokens for feedback. Returns the number of deleted traces. */
   async sweep(retention_ms: number): Promise<number> {
     await database.write(deleteExpiredTokens);
     const before_us = ((await readNow(database.read)) - retention_ms) * 1000;

@@ -71,7 +71,7 @@ export class TraceSessions {
   }
 
   /**
-   * The session that the fields of a run name; undefined if they name no session.
+   * The session that is specified in the fields of a run; undefined if none is specified.
    *
    * @throws ApiError when `session_id` is unknown
    */

@@ -102,7 +102,7 @@ export class TraceWriter {
     return [...this.#drafts.values()];
   }
 
-  /** @throws ApiError when the operation contradicts the position of the run, or names an unknown session */
+  /** @throws ApiError when the position in the operation is invalid or contradicts the stored position, or the session is missing */
   apply(operation: RunOperation): void {
     const { id, fields } = operation;
     const session_no = this.#sessions.named(fields);

@@ -41,9 +41,9 @@ export const ancestorIdsOf = (dotted_order: string): string[] =>
 /**
  * The position that the fields of a run define. The error messages are those of LangSmith.
  *
- * @param findParent the position of another run, if it is known
- * @returns undefined when the fields name no position
- * @throws ApiError when the fields contradict each other
+ * @param findParent returns the position of another run, or undefined if it is unknown
+ * @returns undefined when the fields specify no position
+ * @throws ApiError when the fields are invalid or contradict each other
  */
 export function positionOf(
   run_id: string,

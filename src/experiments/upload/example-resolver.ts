@@ -69,7 +69,7 @@ export class ExampleResolver {
 
   /**
    * The existing examples by row_id. Clients that read examples and upload results for them send the example id, which differs
-   * from the row_id when two datasets have the same row_id.
+   * from the row_id when examples of two datasets have the same row_id.
    */
   async #findStored(ids: string[]): Promise<Map<string, ExampleRow>> {
     const { dataset_no } = this.#dataset;
@@ -88,7 +88,7 @@ export class ExampleResolver {
       dataset_no,
       example_index: this.next_example_index++,
       tenant_id,
-      // Datasets may have the same row_id; example ids are unique in the workspace.
+      // Examples of two datasets may have the same row_id; example ids are unique in the workspace.
       example_id: taken.has(row_id) ? idOfName(row_id, dataset_id) : row_id,
       row_id,
       version: 1,

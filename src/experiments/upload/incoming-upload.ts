@@ -39,7 +39,7 @@ export class IncomingUpload {
     });
   }
 
-  /** @throws InvalidRequestError when the body is not valid JSON */
+  /** @throws InvalidRequestError when the body is not valid JSON or exceeds a limit */
   push(chunk: Uint8Array): void {
     toInvalidRequest(() => this.#reader.push(chunk));
   }

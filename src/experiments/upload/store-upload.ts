@@ -31,7 +31,7 @@ const ANALYZE_MIN_ROWS = 1_000;
 /**
  * Stores all rows of a checked upload in one transaction, or none.
  *
- * @throws ApiError when the experiment name or the id of a score is taken, or the dataset does not accept uploads
+ * @throws ApiError when the experiment name or the id of a score is taken, or {@link findOrCreateDataset} refuses the dataset
  */
 export async function storeUpload(database: Database, caller: Caller, upload: CheckedUpload): Promise<UploadResult> {
   try {

@@ -4,7 +4,7 @@ import { newId } from "../../platform/lib/ids.ts";
 import { IncomingUpload } from "./incoming-upload.ts";
 import { storeUpload } from "./store-upload.ts";
 
-/** Uploads in progress. An upload writes to the database and takes locks only after its last byte arrived. */
+/** Uploads in progress. An upload writes to the database and takes locks only after its last byte has arrived. */
 export class Uploads {
   readonly #database: Database;
   readonly #open = new Map<string, { upload: IncomingUpload; caller: Caller }>();
@@ -43,7 +43,7 @@ export class Uploads {
     }
   }
 
-  /** Discards an upload that was rejected, or whose client disconnected. */
+  /** Discards the data of an upload that has finished or was rejected, or whose client has disconnected. */
   async abandon(ticket: string): Promise<void> {
     this.#open.get(ticket)?.upload.discard();
     this.#open.delete(ticket);

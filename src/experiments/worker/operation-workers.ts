@@ -13,7 +13,7 @@ type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Gro
 export const OPERATION_WORKERS = {
   uploads: { begin: "write", push: "write", finish: "write", abandon: "write" },
   traces: { ingest: "ingest", ingestSpans: "ingest", end: "ingest", delete: "ingest" },
-  // Prices are changed in the ingest worker, which has already loaded the built-in prices and the library that checks price patterns.
+  // Prices are changed in the ingest worker, because it loads the built-in prices and the library that checks price patterns anyway.
   prices: { list: "read", create: "ingest", update: "ingest", delete: "ingest" },
   reprice: { session: "ingest" },
   retention: { sweep: "ingest" },

@@ -3,7 +3,7 @@ export const SCOPES = ["agents", "experiments", "tokens", "providers", "deployme
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * The scopes of keys without a list of scopes, and of JWTs. These scopes do not allow a caller to deploy and run code.
+ * The scopes of keys without a list of scopes, and the minimum scopes of JWTs. These scopes do not allow a caller to deploy and run code.
  */
 export const DEFAULT_SCOPES: readonly Scope[] = ["agents", "experiments", "tokens"];
 
@@ -18,7 +18,7 @@ export interface Caller {
   scopes: readonly Scope[];
   /** The user that the project's authentication handler returned; undefined for keys and JWTs. */
   user?: AuthUser | undefined;
-  /** What the project's authorization handlers grant to `user` in this request. A resource without a grant is not accessible. */
+  /** What the project's authorization handlers grant to `user` in this request. `user` cannot access a resource without a grant. */
   grants?: Grants;
 }
 

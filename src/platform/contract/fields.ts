@@ -138,9 +138,9 @@ export const sortOrder = withDefault(z.enum(["asc", "desc"]), "desc");
 export const errorBody = z.object({ detail: z.string() }).openapi("Error");
 
 const MEANING = {
-  400: "The thread does not support this operation in its current state.",
+  400: "The operation is not possible with these values or in the current state.",
   404: "The record does not exist, or it belongs to another workspace or user.",
-  409: "The record is in a state that does not permit this operation.",
+  409: "The record already exists, or its state does not permit this operation.",
   413: "The body is too large.",
   422: "The request is invalid. The error identifies the invalid field.",
   500: "The server is not healthy.",

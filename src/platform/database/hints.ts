@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 
 /** Announces a change. Listeners also poll, so a lost hint causes only a delay. */
 export type Hint =
-  /** A run may be ready to be claimed, now or in `in_ms` milliseconds. A new run may not be committed yet. */
+  /** A run may be ready to be claimed, now or in `in_ms` milliseconds. With `isNew`, the run is possibly not committed yet. */
   | { kind: "runs"; in_ms?: number; isNew?: boolean }
   /** The row of the run contains a request to cancel it. */
   | { kind: "cancel"; run_id: string }

@@ -2,7 +2,7 @@ import type { CompiledQuery, Kysely } from "kysely";
 import type { Query, Tx } from "./database.ts";
 import type { Schema } from "./schema.ts";
 
-/** A value that is set at each execution. */
+/** Stands for a value that is set at each execution. */
 class Placeholder {
   readonly name: PropertyKey;
   constructor(name: PropertyKey) {
@@ -13,7 +13,7 @@ class Placeholder {
 /** Returns the placeholder of a parameter while a statement is built. */
 type Parameters<P> = <K extends keyof P>(name: K) => P[K];
 
-/** A statement that is compiled once per database. Building a query costs 20-40 µs, as much as its execution on SQLite. */
+/** A statement that is compiled once per {@link StatementCache}. Building a query costs 20-40 µs, as much as its execution on SQLite. */
 export function prepared<P, R>(
   build: (k: Kysely<Schema>, p: Parameters<P>, tx: Tx) => Query<R>,
 ): (tx: Tx, values: P) => CompiledQuery<R> {

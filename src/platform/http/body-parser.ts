@@ -15,7 +15,7 @@ export class BodyParser {
     resourceLimits: { maxYoungGenerationSizeMb: 24, maxOldGenerationSizeMb: 1024 },
   });
 
-  /** Returns undefined for a request without a body. Throws a JsonError. */
+  /** Returns undefined for an empty body. @throws JsonError */
   async parse(request: HonoRequest): Promise<unknown> {
     const length = request.header("content-length");
     if (length !== undefined && Number(length) <= LARGE_BYTES) return parseText(await request.text());
@@ -25,7 +25,7 @@ export class BodyParser {
   }
 
   /**
-   * Finds which of the names are keys of the outermost object, without parsing the body, which can still be parsed afterwards.
+   * Finds those `names` that are keys of the outermost object. The body is not parsed; {@link parse} can still be called afterwards.
    *
    * @returns undefined if the body is not an object
    */
@@ -72,5 +72,5 @@ function findKeys(body: Body, names: string[]): string[] | undefined {
 
 const parseText = (text: string): unknown => (text.trim() === "" ? undefined : parseUntrusted(text));
 
-/** Runs in body-parser-thread.ts. */
+/** The operations of body-parser-thread.ts. */
 export const bodyOperations = { parse: parseBody, findKeys };

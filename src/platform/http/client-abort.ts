@@ -2,11 +2,11 @@ import type { Context } from "hono";
 import { ApiError } from "../errors.ts";
 import type { Env } from "./route.ts";
 
-/** Aborted when the client closes the connection or loses its access. */
+/** `signal` is aborted when the client closes the connection or, with `watchAccess`, when the caller loses access. */
 export interface ClientAbort {
   signal: AbortSignal;
   abort(reason: unknown): void;
-  /** Aborts when the access of the caller ends, until the returned function is called. */
+  /** From this call on, the signal is aborted when the caller's access ends. The returned function cancels this. */
   watchAccess(): () => void;
 }
 
@@ -19,7 +19,7 @@ export function clientAbortOf(context: Context<Env>): ClientAbort {
   return { signal: controller.signal, abort, watchAccess: () => context.get("onAccessEnd")(abort) };
 }
 
-/** Returns the error that ends a response whose caller has lost access; undefined if it was aborted for another reason. */
+/** Returns the error to send at the end of a response if the caller has lost access; otherwise undefined. */
 export function accessEndError({ signal: { reason } }: Pick<ClientAbort, "signal">) {
   return reason instanceof ApiError ? { error: "Unauthorized", message: reason.message } : undefined;
 }

@@ -1,6 +1,6 @@
 import { withTimeout } from "./signal.ts";
 
-/** `stop` waits for work in progress and may be called twice. A stopped service is not started again. */
+/** `stop` waits for work in progress and may be called twice. A stopped service must not be started again. */
 export interface BackgroundService {
   start(): void;
   stop(): Promise<void>;

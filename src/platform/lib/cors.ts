@@ -9,7 +9,7 @@ export interface CorsSettings {
   origin_pattern: RegExp | undefined;
   /** Whether the hosted Studio may use the agent server. */
   studio: boolean;
-  /** Undefined permits all methods and headers. */
+  /** Permitted methods and request headers. If undefined, all are permitted. */
   methods: readonly string[] | undefined;
   headers: readonly string[] | undefined;
   /** Additional response headers that pages may read. */

@@ -11,7 +11,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
   "x-tenant-id",
 ]);
 
-/** The time to match a pattern with several `*` grows polynomially with the length of the name. */
+/** Longer names are not selected: the matching time of a pattern with several `*` is polynomial in the length of the name. */
 const MAX_NAME_LENGTH = 128;
 
 /** @param includes names, in which `*` matches any text. `excludes` takes precedence. */

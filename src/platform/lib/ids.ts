@@ -1,6 +1,6 @@
 import { v5, v7 } from "uuid";
 
-/** A time-ordered id (UUID version 7): rows created together are adjacent in the index. */
+/** Returns a time-ordered ID (UUID version 7): rows created together are adjacent in the index. */
 export const newId = (): string => v7();
 
 /** Returns the ID that a name always has in a namespace (UUID version 5). */

@@ -53,7 +53,7 @@ const redactFields = (fields: object, depth: number): object =>
 const isSecret = (name: string, value: unknown): boolean =>
   SECRET_NAME.test(name) && (typeof value === "string" || (typeof value === "object" && value !== null));
 
-/** Escapes control and bidirectional characters, which a terminal would interpret. In JSON the escapes denote the same characters. */
+/** Escapes bidirectional and control characters, except tab and newline: a terminal would interpret them. The escapes are valid in JSON. */
 export const escapeControlCharacters = (text: string): string =>
   text.replace(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters

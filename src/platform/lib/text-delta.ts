@@ -1,7 +1,7 @@
 /** A text, stored as copies of parts of a base text and the added text between them. */
 export interface TextDelta {
   /**
-   * Three numbers per copy, separated by spaces: the length of `added` before it, its start in the base, and its length. The rest of
+   * Three numbers per copy, separated by spaces: the length of the added text before it, its start in the base, and its length. The rest of
    * `added` follows the last copy. The numbers count UTF-16 units.
    */
   copies: string;

@@ -7,7 +7,7 @@ const MAX_DATES = 1000;
 const TWO = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, "0"));
 const three = (n: number): string => (n < 10 ? `00${n}` : n < 100 ? `0${n}` : String(n));
 
-/** Formats ISO 8601 with `+00:00`, and with microseconds if they are not zero. With `Date`, it took 8 % of the time of a page of runs. */
+/** Formats a time in ISO 8601 with `+00:00`, and microseconds if not zero. With `Date`, this took 8 % of the time of a page of runs. */
 export function isoOfMicroseconds(us: number): string {
   const ms = Math.floor(us / 1000);
   const micros = us - ms * 1000;
@@ -36,7 +36,7 @@ const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?
 const EARLIEST_US = Date.UTC(1, 0, 1) * 1000;
 const LATEST_US = Date.UTC(2250, 0, 1) * 1000;
 
-/** Returns undefined for an invalid ISO 8601 time. A time without an offset is UTC, as in the official upload example. */
+/** Returns undefined if the text is not ISO 8601 or out of range. A time without an offset is UTC, as in the official upload example. */
 export function microsecondsOf(text: string): number | undefined {
   const match = TIME.exec(text.trim());
   if (!match) return undefined;

@@ -24,7 +24,7 @@ const RECONNECT_DELAYS_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
  * Reads an event stream with `fetch`, because EventSource cannot send the API key in a header. After a lost connection, a GET request
  * resumes after the last event ID, without gaps or duplicates. A POST request is never repeated.
  *
- * @throws RequestError if the server rejects the request, or if the connection cannot be restored within about 15 s
+ * @throws RequestError if the server rejects the request or a GET request cannot be resumed within about 15 s; AbortError after an abort
  */
 export async function* readEvents(path: string, options: EventsOptions): AsyncGenerator<ServerEvent> {
   const { method = "GET", signal } = options;

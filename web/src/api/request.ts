@@ -152,7 +152,7 @@ function urlOf(path: string, query: RequestOptions["query"] = {}): string {
   return `${API_PATH}${path}${text && `?${text}`}`;
 }
 
-/** Creates the error for a response whose `detail` is a message or a list of validation errors. */
+/** Creates the error for a response with a message in `detail`, `error` or `message`, or with validation errors in `detail`. */
 function errorOf(status: number, statusText: string, text: string): RequestError {
   const body = parsed(text) as { detail?: unknown; error?: unknown; message?: unknown } | null | undefined;
   const detail = body?.detail ?? body?.error ?? body?.message;

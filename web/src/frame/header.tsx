@@ -19,7 +19,7 @@ export interface PageProps {
   /** Content beside the title, such as a status or an ID. */
   beside?: ReactNode;
   actions?: ReactNode;
-  /** The content fills the page's height without a margin and scrolls by itself, like a table. */
+  /** Whether the content fills the page's height without a margin and has its own scroll area, like a table. */
   fill?: boolean;
   children: ReactNode;
 }

@@ -8,7 +8,7 @@ import { CodeBlock } from "../ui/code-block.tsx";
 import { Checkbox, Field, Input } from "../ui/form/field.tsx";
 import { ErrorState } from "../ui/states.tsx";
 
-/** Shows the app after the session has loaded, or the sign-in form if the server requires an API key. */
+/** Shows the app after the session has loaded, or the sign-in form if the server rejects the credentials. */
 export function SignInGate({ children }: { children: ReactNode }) {
   const { refused, key } = useCredentials();
   const session = useQuery({ ...sessionQuery, enabled: !refused });

@@ -27,7 +27,7 @@ export function number(value: Maybe): string {
 
 const TWO_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 2 });
 
-/** Formats a difference with two significant digits, for display next to the exact number: `0.57`, `12`. */
+/** Formats a number below 100 with at most two significant digits, and other numbers like {@link number}: `0.57`, `12`. */
 export const rough = (value: Maybe): string =>
   isMissing(value) ? DASH : Math.abs(value) < 100 ? withMinus(TWO_DIGITS.format(value)) : number(value);
 
@@ -72,7 +72,7 @@ const pair = (large: number, unit: string, small: number, smallUnit: string) =>
 
 const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"];
 
-/** Formats a duration in seconds like {@link duration}. */
+/** Formats a duration that is given in seconds, like {@link duration}. */
 export const seconds = (value: Maybe): string => duration(isMissing(value) ? value : value * 1_000);
 
 /** Formats a size: `512 B`, `1.23 MB`. 1 KB is 1,000 bytes. */

@@ -10,7 +10,7 @@ export interface GraphNode {
 export interface GraphEdge {
   source: string;
   target: string;
-  /** Whether the edge is conditional, which is drawn dashed. */
+  /** Whether the edge is conditional. Conditional edges are drawn dashed. */
   conditional: boolean;
   label?: string;
 }
@@ -68,7 +68,7 @@ export function layoutOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[
 const sizeOf = (label: string | undefined) =>
   label ? { width: label.length * LETTER_PX, height: 18, labelpos: "c" as const } : {};
 
-/** Returns a smooth SVG path. The points are the control points of curves that meet at the midpoints between the points. */
+/** Returns a smooth SVG path from the first to the last point. The other points are control points of curves that meet midway. */
 function pathOf(points: readonly Point[]): string {
   const [first, ...others] = points as [Point, ...Point[]];
   const last = others.at(-1) ?? first;

@@ -10,7 +10,7 @@ const graphOf = ({ graph_id, assistant_id }: Record<string, unknown>) => ({ grap
 /**
  * Writes the run's graph and assistant into its thread's metadata, and a snapshot of the previous values into the run. A run on a free
  * thread is bound when it is accepted (runs/runs.ts), a queued run when it starts, and a delayed run again if other runs have started
- * since.
+ * in the meantime.
  */
 export async function bindThread(database: Database, run: RunRow): Promise<void> {
   const { tenant_id, thread_id } = run;

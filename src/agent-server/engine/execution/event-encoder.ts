@@ -5,7 +5,7 @@ import type { EventBase, NewEvent } from "../../storage/events.ts";
 /** An event after this many deltas in a row is stored whole, which bounds the work of a reader. */
 const MAX_DELTAS = 100;
 
-/** A delta of at most this many UTF-16 units ends the search for a smaller one. */
+/** A delta of fewer than this many UTF-16 units ends the search for a smaller one. */
 const SMALL_DELTA = 500;
 
 /** Event types that contain the state. Consecutive events of different state types share more text than two of the same type. */
@@ -23,7 +23,7 @@ export interface DeltaBase {
 interface BaseText {
   base: EventBase;
   text: string;
-  /** Number of deltas between this text and the last text that was stored whole. */
+  /** Number of deltas that lead from a text that was stored whole to this text. */
   depth: number;
 }
 

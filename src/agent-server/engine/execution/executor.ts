@@ -21,7 +21,7 @@ export interface ExecutorOptions extends HostRequestOptions, SettleContext {
   run_timeout_ms: number;
   /** Reads the state of a run's thread in the reader host. */
   readState(run: RunRow): Promise<StateSummary | undefined>;
-  /** Called when the run is settled, handed back or lost. Its slot is then free. */
+  /** Called when the run has been settled, handed back or lost. */
   onDone(executor: Executor): void;
 }
 
@@ -29,7 +29,7 @@ export interface ExecutorOptions extends HostRequestOptions, SettleContext {
 const NO_HOST_DELAY_MS = 250;
 /** Delay of a run that returns to the queue because the database failed. */
 const DATABASE_DELAY_MS = 500;
-/** Maximum time for retries of a run's final write. The rescue (run-leases.ts) then requeues or ends the run. */
+/** Maximum time for retries of a run's final write. If all fail, the rescue (run-leases.ts) requeues or ends the run. */
 const MAX_RETRY_MS = 30_000;
 
 /** Executes one claimed run until it is settled, handed back to the queue, or lost to another worker. */

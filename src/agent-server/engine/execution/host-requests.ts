@@ -38,7 +38,7 @@ export interface HostRequestOptions extends TokenRequestOptions {
   fetchAs: FetchAs;
 }
 
-/** Answers the requests of a run's graph and its checkpointer. Writes pass the fence; reads need no lease. */
+/** Answers the requests of a run's graph and its checkpointer. Writes are refused without the lease; reads need no lease. */
 export class HostRequests {
   readonly #run: RunRow;
   readonly #journal: Journal;
@@ -119,7 +119,7 @@ export class HostRequests {
 /**
  * Returns a token of a run's user, or the URL where the user grants one.
  *
- * @throws ApiError if the provider is unknown or cannot refresh the token
+ * @throws ApiError if neither a token nor a URL can be returned
  */
 export type FindToken = (user: RunUser, request: TokenRequest) => Promise<TokenAnswer>;
 

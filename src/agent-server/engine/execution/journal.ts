@@ -20,7 +20,7 @@ export interface Unwritten {
   steps: Step[];
 }
 
-/** Events wait this long for a batch. A checkpoint is written with the waiting events, so that every stored step has its events. */
+/** Events wait at most this long for a batch. A checkpoint is written with the waiting events, so that every stored step has its events. */
 const BATCH_MS = 10;
 
 export interface JournalOptions {
@@ -32,7 +32,7 @@ export interface JournalOptions {
 }
 
 /**
- * Writes the events and steps of a run in order, one transaction at a time, each behind the fence. Entries that are added during a
+ * Writes the events and steps of a run in order, one transaction at a time, if the fence permits it. Entries that are added during a
  * transaction share the next one.
  */
 export class Journal {
@@ -77,7 +77,7 @@ export class Journal {
     else this.#timer = setTimeout(() => this.#write(), due);
   }
 
-  /** @throws LeaseLostError if the lease is lost or a cancel is stored; nothing was written */
+  /** @throws LeaseLostError if the fence refuses the write or the journal is closed; the error of a failed write */
   commit(write: Step): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
     if (this.#closed) return Promise.reject(new LeaseLostError(this.#options.run.run_id));

@@ -11,7 +11,7 @@ const MIN_SIZE = 1_000;
 
 /**
  * The store of a run's graph. The writes of a node are committed with its results, behind the fence of the run: a node that is repeated
- * after a crash, or that a cancel stops, has stored nothing. Reads and requests of the run commit its earlier writes first.
+ * after a crash, or that a cancel stops, has stored nothing unless its writes were committed early: by a read, a request or their size.
  */
 export class RunStore {
   readonly #run: RunRow;

@@ -38,7 +38,7 @@ export class Cancellations {
   }
 
   /**
-   * Cancels either given runs of one thread (all or none) or all runs of the tenant with a status.
+   * Cancels either given runs of one thread (all or none), or the active runs that the caller may access, all or with one status.
    *
    * @throws ApiError run_not_found or run_ended for the first of `run_ids` that cannot be cancelled
    */

@@ -46,7 +46,7 @@ export interface Settlement {
  * action is `rollback`, rolls the run back instead. Publishes the end after the commit.
  *
  * @returns false if this worker no longer holds the run
- * @throws LeaseLostError if a cancel was stored and the settlement is not `cancelled`; nothing was written
+ * @throws LeaseLostError if the fence refuses the unwritten steps, or if a cancel was stored and the settlement is not `cancelled`
  */
 export async function settle(context: SettleContext, settlement: Settlement): Promise<boolean> {
   const { database } = context;

@@ -15,8 +15,8 @@ interface RunEnd {
 }
 
 /**
- * Stores the webhook of a run, in the transaction that has ended the run and not yet deleted its thread. The payload is a copy: later runs
- * change the thread, and a stateless run has no thread.
+ * Stores the webhook of a run, in the transaction that ends the run, before its thread is deleted. The payload is a copy: later runs
+ * change the thread, and the thread of a stateless run is deleted.
  */
 export async function storeWebhook(tx: Tx, { webhook, ...key }: RunRow, { values, error }: RunEnd): Promise<void> {
   if (webhook === null) return;

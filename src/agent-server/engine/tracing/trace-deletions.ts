@@ -6,7 +6,7 @@ import type { TraceQueue } from "./trace-queue.ts";
 
 const INTERVAL_MS = 10_000;
 const BATCH = 500;
-/** After this time a trace is deleted again, because another process may still have sent runs of it. */
+/** A trace is deleted again after this time: another process may have sent runs of the trace after the first deletion. */
 const REPEAT_AFTER_MS = 60_000;
 
 export interface TraceDeletionsOptions {

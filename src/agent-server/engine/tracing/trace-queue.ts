@@ -39,14 +39,14 @@ type RunsEntry = Extract<Entry, { kind: "runs" }>;
 const MAX_PENDING_BYTES = 64 * 2 ** 20;
 /** Runs of one workspace are stored together up to this size. */
 const MAX_BATCH_BYTES = 4 * 2 ** 20;
-/** Maximum number of attempts while the database is unavailable. */
+/** Maximum number of attempts to store traces. A call that the store refuses is not repeated. */
 const MAX_ATTEMPTS = 5;
 const RETRY_MS = 1_000;
 const STOP_MS = 5_000;
 /** Maximum wait for further runs before the waiting runs are stored together. */
 const GATHER_MS = 200;
 
-/** Stores traces in order, one call at a time: during a call, the runs of many traces are collected for the next one. */
+/** Stores traces, one call at a time. During a call, the runs of many traces are collected for the next call. */
 export class TraceQueue {
   readonly #store: TraceStore;
   readonly #log: Log;
@@ -103,7 +103,7 @@ export class TraceQueue {
     });
   }
 
-  /** Waits up to 5 s until all entries are stored. The remaining entries are lost. */
+  /** Waits up to 5 s for all entries to be stored. The remaining entries are lost. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     if (this.#isBusy) {

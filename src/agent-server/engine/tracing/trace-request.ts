@@ -3,7 +3,7 @@ import { isObject } from "../../../platform/lib/json/json.ts";
 import type { RunKwargs, TraceOrder, TraceParent } from "../../graph-hosts/host.ts";
 import type { RunRow } from "../../storage/schema.ts";
 
-/** Maximum lengths of the same fields in `POST /runs`. */
+/** Maximum lengths, the same as for these fields in `POST /runs`. */
 const MAX_PROJECT_CHARS = 1_000;
 const MAX_ORDER_CHARS = 10_000;
 

@@ -7,8 +7,8 @@ export interface GetTokenOptions {
   /** Scopes that the token must have. */
   scopes: readonly string[];
   /**
-   * True (default): prefers a token that is connected to this assistant, and connects a newly granted token to it.
-   * False: uses the user's default token.
+   * True (default): a token that is connected to this assistant takes precedence, and a newly granted token is connected to it.
+   * False: the user's default token is used.
    */
   agent_scoped?: boolean;
   /** ID of a specific token of the user; no other token is returned. */
@@ -27,7 +27,7 @@ export interface GraphConfig {
  * node starts again from its beginning and requests the token again.
  *
  * @param config the config of the node or tool
- * @throws Error if the provider is unknown or cannot refresh the token
+ * @throws Error outside of a run, for invalid options, or if the provider is unknown or cannot refresh the token
  */
 export async function getToken(config: GraphConfig, options: GetTokenOptions): Promise<string> {
   const request = config?.configurable?.[REQUEST_TOKEN_KEY] as RequestToken | undefined;

@@ -20,8 +20,8 @@ export interface TokenInterruptValue {
 
 /**
  * Returns the id of a token interrupt. It is derived from the value, so that such an interrupt can be identified. It has the
- * format of LangGraph's ids (32 hexadecimal digits), so that a resume value can name it. LangGraph never uses the id,
- * so it passes such a value to no interrupt.
+ * format of LangGraph's ids (32 hexadecimal digits), so that a resume value can name it. LangGraph itself never assigns this id,
+ * so it passes a resume value for this id to no interrupt.
  */
 export const tokenInterruptId = (auth_url: string): string =>
   createHash("sha256").update(`an OAuth token granted at ${auth_url}`).digest("hex").slice(0, 32);

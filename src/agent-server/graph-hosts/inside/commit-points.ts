@@ -15,7 +15,7 @@ const INTERNAL_NODES = new Set(["__start__", "__input__", "__interrupt__"]);
 
 /**
  * Decides when a run waits for the commit of its checkpoint. With durability "sync" a crash repeats at most one step of user code. Writes
- * are stored in order, so the run waits only if user code has run in the completed step and may run in the next one. The first two
+ * are stored in order, so a root graph waits only if user code has run in the completed step and may run in the next one. The first two
  * checkpoints (input and `__start__`) and the last need no wait, which saves three of the five commits of a run with one node.
  */
 export class CommitPoints {

@@ -8,7 +8,7 @@ import type {
   ToHost,
 } from "../host.ts";
 
-/** A batch with this many events is sent before the turn ends. */
+/** A batch is sent before the turn ends when one of its messages contains this many events. */
 const MAX_EVENTS = 64;
 /** After this many event messages within {@link BATCH_MS}, later events are sent in batches, one per {@link BATCH_MS}. */
 const MAX_MESSAGES = 4;

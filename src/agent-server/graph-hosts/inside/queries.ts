@@ -90,7 +90,7 @@ const loadGraph = (
   accessContext: FactoryRuntime["accessContext"],
 ) => graphs.get(graph_id, config, { accessContext, executionRuntime: context ? { context } : null });
 
-/** Maximum length of a history page. The state that exceeds this length is the last of its page. */
+/** A history page ends with the state that makes the page longer than this. */
 const PAGE_CHARS = 8_000_000;
 
 async function history(

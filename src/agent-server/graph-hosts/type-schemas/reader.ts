@@ -54,7 +54,7 @@ export class TypeSchemaReader {
     this.#cache = new SchemaCache(options.cache_dir);
   }
 
-  /** Returns undefined if the file is not TypeScript or JavaScript, if it lacks the export, or if the extraction fails (logged). */
+  /** Returns undefined if the file is not TypeScript or JavaScript, if the export is missing, or if the extraction fails (logged). */
   read({ file, export_name }: Pick<GraphToLoad, "file" | "export_name">): Promise<TypeSchemas | undefined> {
     const { project_dir } = this.#options;
     if (!SOURCE.test(file)) return Promise.resolve(undefined);

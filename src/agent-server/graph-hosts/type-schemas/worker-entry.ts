@@ -21,7 +21,7 @@ const OWN_FILE = fileURLToPath(import.meta.url);
 /** Options for a project without a tsconfig.json. */
 const DEFAULTS: ts.CompilerOptions = { module: ts.ModuleKind.Preserve, lib: ["lib.esnext.d.ts"], strict: true };
 
-/** The compiler neither checks nor writes files, and loads no global types of packages. Without strictNullChecks, types lack null. */
+/** The compiler neither checks nor writes files, and loads no global types of packages. Without strictNullChecks, types contain no null. */
 const FORCED: ts.CompilerOptions = {
   allowJs: true,
   allowImportingTsExtensions: true,

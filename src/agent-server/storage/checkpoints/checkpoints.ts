@@ -48,7 +48,7 @@ const findQuery = prepared<Namespace & { checkpoint_id: string; without: string 
   namespaceQuery(k, p).where("checkpoint_id", "=", p("checkpoint_id")),
 );
 
-/** Maximum number of characters of values and writes in a page. A page contains at least one checkpoint. */
+/** Approximate maximum number of characters of values and writes in a page. A page contains at least one checkpoint. */
 const MAX_CHARS = 16_000_000;
 
 /** Returns checkpoints, newest first. `isWhole` is false if {@link MAX_CHARS} ended the page before its limit. */

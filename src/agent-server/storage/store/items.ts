@@ -132,7 +132,7 @@ export function isMatching(tx: Tx, { tenant_id, prefix, conditions }: ItemFilter
 /** The namespace in a form for which the databases use no index. */
 export const UNINDEXED = sql`(store_items.namespace || '')`;
 
-/** If a prefix has fewer items, all are read and sorted. Otherwise, items are read in the order of their update until the page is full. */
+/** If a non-empty prefix has fewer items, all are read and sorted. Otherwise, items are read by update time until the page is full. */
 const MAX_SORTED = 2_000;
 
 /** Returns one page of items, most recently updated first. */
@@ -159,7 +159,7 @@ async function countBelow(tx: Tx, { tenant_id, prefix }: ItemFilter): Promise<nu
 
 export interface NamespaceFilter {
   tenant_id: string;
-  /** Regular expressions that a namespace matches. */
+  /** Regular expressions. A namespace must match all of them. */
   patterns: readonly string[];
   /** A literal prefix of the namespaces, used for the index lookup. */
   prefix: string;

@@ -4,7 +4,7 @@ import { insertMany } from "../../../platform/database/insert-many.ts";
 import type { StoreItemRow, StoreVectorRow } from "../schema.ts";
 import { type ItemFilter, type ItemKey, isMatching, UNINDEXED } from "./items.ts";
 
-/** Class of the advisory locks of writers of vectors. */
+/** First key of the advisory locks for inserting vectors; the second key is derived from the workspace ID. */
 const LOCK_CLASS = sql.lit(20_241);
 
 /** Called before vectors are inserted; see {@link lastVectorNo}. */
@@ -15,7 +15,7 @@ export async function announceVectors(tx: Tx, tenant_id: string): Promise<void> 
 
 /**
  * Returns a workspace's last vector number: no vector with a lower number is committed later. On Postgres this waits for the transactions
- * that insert vectors, because their numbers are not in the order of their commits.
+ * that insert vectors, because vectors may be committed in a different order than their numbers.
  */
 export async function lastVectorNo(database: Database, tenant_id: string): Promise<number> {
   const readLast = async (tx: Tx): Promise<number> => {
@@ -36,7 +36,7 @@ export const insertVectors = (tx: Tx, item: ItemKey, vectors: readonly Uint8Arra
     vectors.map((vector) => ({ ...item, vector })),
   );
 
-/** Returns the vectors of a workspace with numbers after `after` and up to `last`, in the order of their numbers. */
+/** Returns up to `limit` vectors of a workspace with numbers greater than `after` and at most `last`, in the order of their numbers. */
 export const listVectors = (
   tx: Tx,
   tenant_id: string,

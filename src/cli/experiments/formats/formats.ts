@@ -41,7 +41,7 @@ function detectLine(object: object | undefined): Format {
 const isPromptfooResult = (object: object): boolean =>
   !("inputs" in object) && ["namedScores", "gradingResult", "promptIdx", "latencyMs"].some((name) => name in object);
 
-/** Detects the format from the start of `results`: an upload has a list there, and promptfoo also an object that contains the list. */
+/** Detects the format from the first element of the list `results` or of the root list. If `results` is an object, it is promptfoo. */
 async function detectDocument(file: InputFile): Promise<Format> {
   let isNested = false;
   const values = valuesOf(file, (path, first) => {

@@ -5,7 +5,7 @@ import type { InputFile } from "../input-file.ts";
 export interface PathValue {
   /** Keys from the root; `*` matches each element of a list. */
   path: string[];
-  /** Index of an element in its list. */
+  /** Index of the value in its list or object. */
   index: number;
   value: unknown;
   text: string;

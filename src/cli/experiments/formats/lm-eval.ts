@@ -41,7 +41,7 @@ export async function readLmEval(file: InputFile, options: ReadOptions): Promise
 const taskOf = (file: InputFile): string =>
   /^samples_(.+)_\d{4}-\d\d-\d\dT[\d.-]+$/.exec(file.stem)?.[1] ?? file.stem.replace(/^samples_/, "");
 
-/** Returns the first filter, and in `others` the scores of the other filters by document; undefined if there is only one filter. */
+/** Returns the first filter, and the scores of the other filters by document. `others` is undefined if there is only one filter. */
 async function readFilters(file: InputFile) {
   let first: string | undefined;
   let others: Map<string, JsonObject[]> | undefined;
@@ -57,7 +57,7 @@ async function readFilters(file: InputFile) {
   return { first: first ?? "none", others };
 }
 
-/** Matches NaN and Infinity, which Python writes although they are not valid JSON, and strings, which are skipped. */
+/** Matches NaN and Infinity, which Python writes although they are not valid JSON, and strings, which must not change. */
 const NOT_JSON = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
 
 function sampleOf(file: InputFile, line: Line): JsonObject {

@@ -20,7 +20,7 @@ const TMPFS = "/tmp";
 /** Label of images. If its value is `true`, containers of the image get a writable root file system. */
 const WRITABLE_ROOT = "threadmill.writable-root";
 
-/** Limits of deployments without a resource_spec. */
+/** Limits of deployments that do not set their own. */
 const DEFAULT_CPUS = 2;
 const DEFAULT_MEMORY_MB = 2048;
 /** Limit for processes and threads. An agent server has about 20 threads for each graph host. */
@@ -67,7 +67,7 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       [LABELS.instance]: spec.instance_id,
       [LABELS.deployment]: spec.deployment_id,
       [LABELS.revision]: spec.revision_id,
-      // Set even if empty, so that a label of the image cannot choose the port that the router connects to.
+      // Set even if empty, so that a label of the image cannot set the port to which the router connects.
       [LABELS.port]: isOnHost ? String(endpoint.port) : "",
     },
     ...(!isOnHost && { ExposedPorts: { [CONTAINER_PORT_KEY]: {} } }),
@@ -75,7 +75,7 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       NetworkMode: endpoint.network,
       ...(!isOnHost && { PortBindings: { [CONTAINER_PORT_KEY]: [{ HostIp: "127.0.0.1", HostPort: "" }] } }),
       Binds: [`${data_dir}:${DATA}`],
-      // The init process ends all processes of the container and preserves the exit status of the program, even if it was killed.
+      // When the program ends, the init process ends the container with the exit status of the program, even if a signal killed it.
       Init: true,
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges"],
@@ -116,7 +116,7 @@ function environmentOf(input: ContainerInput): Record<string, string> {
   };
 }
 
-/** Returns the reference of an instance. Its address is empty if the container has exited. */
+/** Returns the reference of an instance. Outside the network `host`, the address is empty if the container has exited. */
 export function refOf({ Id, Config, NetworkSettings }: ContainerInspectInfo): InstanceRef {
   const published = NetworkSettings.Ports?.[CONTAINER_PORT_KEY]?.[0]?.HostPort;
   return refFrom({ Id, Labels: Config.Labels }, Config.Labels[LABELS.port] || published);

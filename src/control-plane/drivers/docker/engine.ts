@@ -31,7 +31,7 @@ export class Engine {
   }
 
   /**
-   * Sends a request without a time limit: to stop a container, pull an image or follow a log.
+   * Sends a request without a time limit, for example to stop a container, pull an image or follow a log.
    *
    * @throws EngineUnavailableError
    */

@@ -29,10 +29,10 @@ export class Images {
   }
 
   /**
-   * Resolves an image name to its digest in the registry, or to an image ID if the image has only a local name, and pulls a missing
-   * image. The registry is queried even if the image exists locally, because another user may have pulled a private image.
+   * Resolves an image name, unless it is pinned, to its digest in the registry, or to an image ID if the name is local. Pulls a missing
+   * image. The registry is queried for a digest even if the image exists locally, because another user may have pulled a private image.
    *
-   * @throws DeployError when the image does not exist or is not allowed, or Docker is unavailable
+   * @throws DeployError when the image does not exist, is not allowed or cannot be pulled, or when Docker is unavailable
    */
   async pin({ image, deployment_id, pinned }: ImageSpec, { log, signal }: BuildIo): Promise<string> {
     try {

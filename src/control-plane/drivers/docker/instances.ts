@@ -35,7 +35,7 @@ interface ContainerSettings {
 }
 
 /**
- * Exit statuses that a retry cannot fix: Threadmill exits with 2 on a configuration error; 126 and 127 mean that the program cannot
+ * Exit statuses of permanent failures: Threadmill exits with 2 on a configuration error; 126 and 127 mean that the program cannot
  * be executed or does not exist.
  */
 const PERMANENT_STATUSES: ReadonlySet<number> = new Set([2, 126, 127]);
@@ -51,7 +51,7 @@ export class Instances {
     this.#settings = settings;
   }
 
-  /** @throws DeployError when the image is missing, or the last start failed because of the image or its settings */
+  /** @throws DeployError when the image is unavailable, the image or the settings are invalid, or the database cannot be used */
   ensure(spec: InstanceSpec): Promise<InstanceRef> {
     const { instance_id } = spec;
     const running = this.#starting.get(instance_id);
@@ -70,7 +70,7 @@ export class Instances {
     if (existing.State.Running) return refOf(existing);
     const isPermanent = PERMANENT_STATUSES.has(existing.State.ExitCode);
     const stderr = isPermanent ? await containerStderrTail(this.#settings.engine, existing.Id) : undefined;
-    // The container is removed, so that the next call starts the instance again: the cause may be outside the image.
+    // The container is removed even after a permanent failure. The next call tries again, because the cause may be outside the image.
     await this.#remove(existing.Id, spec.instance_id);
     if (stderr === undefined) return this.#create(spec);
     throw new DeployError(stderr === "" ? silentExit(existing.State.ExitCode) : stderr);

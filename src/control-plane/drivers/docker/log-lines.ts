@@ -73,7 +73,7 @@ class StreamLines {
     return { at_ms: Date.parse(this.#read.at), text };
   }
 
-  /** Whether a frame is before the start position. After the first frame that is not, all are read, even if the clock is set back. */
+  /** Whether the current frame is before the start position. Always false after the first false, even if the clock is set back. */
   #isBeforeStart(): boolean {
     const { at, frames } = this.#read;
     this.#is_past ||= !this.#from || at > this.#from.at || (at === this.#from.at && frames > this.#from.frames);

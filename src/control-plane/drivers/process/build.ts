@@ -30,7 +30,7 @@ interface BuildJob {
 }
 
 /**
- * Builds a folder that can be served. The folder is named by the hash of the build inputs and is created atomically.
+ * Builds a folder that can be served. The folder name is the hash of the build inputs. The folder is created atomically.
  *
  * @throws DeployError when the source cannot be built or the disk is full; the signal's reason when the signal is aborted
  */

@@ -40,7 +40,7 @@ export interface ProcessDriverOptions {
 
 /**
  * Runs deployments as local processes. A build is a folder, and an instance is a Threadmill process that serves a build.
- * If the service runs as root, system users isolate deployments. Otherwise deployments only have separate folders and environments.
+ * If the service runs as root, system users can isolate deployments. Otherwise, deployments only have separate folders and environments.
  */
 export async function createProcessDriver(options: ProcessDriverOptions): Promise<DeployDriver> {
   const { program, system_env, build_timeout_ms, orphan_ms, database, database_url, log } = options;
@@ -119,7 +119,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
 const PROVIDED = ["@langchain/langgraph", "@langchain/core"];
 
 /**
- * Links packages of Threadmill into a `node_modules` folder above all builds. Node.js searches this folder last, so packages of the
+ * Links packages of Threadmill into a `node_modules` folder above all builds. Node.js searches the build first, so packages of the
  * source take precedence.
  *
  * @param program path of the Threadmill executable, from which the packages are resolved

@@ -28,7 +28,7 @@ export interface OrphanLimits {
 
 /**
  * Runs in an instance. Resolves with the reason when the instance must exit: the data folder or heartbeat file was deleted, or no
- * control plane is running. The clock is monotonic, so that clock changes and suspension of the machine have no effect.
+ * control plane has run for `orphan_ms`. The clock is monotonic, so clock changes and suspension of the machine have no effect.
  */
 export async function waitUntilOrphaned({ heartbeat_file, data_dir, orphan_ms }: OrphanLimits): Promise<string> {
   let [last, seen_at] = [0, performance.now()];

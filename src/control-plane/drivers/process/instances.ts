@@ -28,7 +28,7 @@ interface ProcessSettings {
   program: string;
   system_env: Readonly<Record<string, string>>;
   databases: DeploymentDatabases;
-  /** Returns the system users. Also creates the folders and packages that instances need. */
+  /** Returns the system users. Also creates the folders and package links that instances need. */
   users(): Promise<SystemUsers>;
   orphan_ms: number;
   log: Log;
@@ -55,7 +55,7 @@ export class Instances {
     this.#settings = settings;
   }
 
-  /** @throws DeployError when the build was removed, or the last start failed because of the source or its settings */
+  /** @throws DeployError when the build was removed, the last start ended with a configuration error, or the database cannot be created */
   ensure(spec: InstanceSpec): Promise<InstanceRef> {
     const { instance_id } = spec;
     const running = this.#starting.get(instance_id);

@@ -90,7 +90,7 @@ function argumentsOf({ spec, program, config_file, data_dir, database_url }: Lau
   ];
 }
 
-/** Returns system variables such as PATH, the deployment's variables and the instance's settings, but no settings of the service. */
+/** Returns the deployment's variables, the instance's settings and system variables such as PATH, but no settings of the service. */
 function environmentOf(options: LaunchOptions, port: number): Record<string, string> {
   const { spec, system_env, data_dir, database_url, heartbeat_file, orphan_ms } = options;
   const { memory_limit_mb } = spec.resources;

@@ -5,7 +5,7 @@ import { LineSplitter, type LogReceiver, sendLines, stderrTail } from "../log-li
 
 const POLL_MS = 200;
 const CHUNK_BYTES = 256 * 1024;
-/** A file of at least this size is truncated after it was read completely. Output between the read and the truncation is lost. */
+/** A file of at least this size is truncated after it has been read completely. Output between the read and the truncation is lost. */
 const TRUNCATE_FROM_BYTES = 64 * 2 ** 20;
 
 /** Sends the output of an instance line by line. The file position is stored after the lines before it, and survives restarts. */

@@ -65,7 +65,7 @@ export class SystemUsers {
     return known;
   }
 
-  /** Kills all processes of a deleted deployment, including those outside of its process groups. */
+  /** Kills all processes of a deleted deployment that has its own uid, including those outside of its process groups. */
   async killProcessesOf(deployment_id: string): Promise<void> {
     this.#known.delete(deployment_id);
     const owner = await ownerOf(dataFolder(this.#folders, deployment_id));

@@ -80,7 +80,7 @@ const QueueCreate = z
   .openapi("AnnotationQueueCreate");
 export type QueueCreate = z.output<typeof QueueCreate>;
 
-/** Missing fields keep their values; null removes a value. */
+/** Missing fields keep their values. Null removes the value of a nullable field. */
 const QueueUpdate = z
   .object({ ...values, name: optional(z.string().min(1).max(1000)) })
   .openapi("AnnotationQueueUpdate");

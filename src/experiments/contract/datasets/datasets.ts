@@ -76,7 +76,7 @@ const DatasetCreate = z
   .openapi("DatasetCreate");
 export type DatasetCreate = z.output<typeof DatasetCreate>;
 
-/** Missing fields keep their values; null removes a value. */
+/** Missing fields keep their values. Null removes the value of a nullable field. */
 const DatasetUpdate = z
   .object({
     name: optional(z.string().min(1).max(1000)),

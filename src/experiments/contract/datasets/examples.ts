@@ -79,7 +79,9 @@ const ExampleQuery = z.object({
   ...filters,
   select: oneOrMore(z.array(z.enum(FIELDS)))
     .optional()
-    .describe("The fields to return. `id`, `dataset_id`, `inputs`, `name` and the timestamps are always returned."),
+    .describe(
+      "The fields to return. `dataset_id`, `inputs`, `name` and the timestamps are added unless `exclude_default_fields` is set.",
+    ),
   exclude_default_fields: queryFlag("Whether to return only the selected fields and `id`."),
   order: z.enum(["recent", "random", "recently_created", "id"]).default("recent"),
   descending: z.stringbool().optional(),
@@ -99,7 +101,7 @@ export const exampleSplits = z.preprocess(
 
 const FROM_RUN = "`use_source_run_io` and `use_source_run_attachments` require a `source_run_id`";
 
-/** A new example has either `inputs`, or a source run from which they are copied. */
+/** A new example requires `inputs`, unless `use_source_run_io` copies them from the source run. */
 export const ExampleCreate = z
   .object({
     id: optional(uuidOrHex),

@@ -3,7 +3,7 @@ import { jsonObject, optional, withDefault } from "../../../platform/contract/fi
 import { experimentFilters, nullableTime, texts, time, timeText, usage, uuidOrHex } from "../fields.ts";
 import { FeedbackStats } from "../sessions.ts";
 
-/** A run with the selected fields. */
+/** A run in version 2 of the API. Responses contain only the selected fields. */
 export const RunV2 = z
   .object({
     id: z.string(),

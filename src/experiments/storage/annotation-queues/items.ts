@@ -198,7 +198,7 @@ export async function queuedRuns(tx: Tx, queue_no: number): Promise<Set<string>>
   return new Set((await tx.all(query)).map(({ run_id }) => run_id));
 }
 
-/** Deletes the items in `only` or, without `only`, all items not in `except`. Both list ids of items or runs. @returns the item count */
+/** Deletes items by ids of items or runs: those in `only` or, without `only`, those not in `except`. Returns their number. */
 export async function deleteItems(
   tx: Tx,
   queue_no: number,

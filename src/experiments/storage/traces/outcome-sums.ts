@@ -14,7 +14,7 @@ export interface OutcomeSums {
   latencies_us: Float64Array;
   /** The times to the first token, of ended runs that have one. */
   first_tokens_us: Float64Array;
-  /** Null if no run has a value. */
+  /** Each sum is null if no run has a value. */
   usage: UsageSums;
   /** The total tokens of each run that has any, if requested. */
   tokens: Float64Array;

@@ -34,7 +34,7 @@ export async function keptTraces(tx: Tx, tenant_id: string, trace_ids: string[])
 /** Precedes all trace IDs. */
 export const FIRST_TRACE_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Traces of a session whose root never arrived, with a run that started before `before_us`, in the order of their IDs from `after`. */
+/** Returns traces of a session that have no root but a run before `before_us`: those with IDs after `after`, in ascending order. */
 export async function rootlessTraces(
   tx: Tx,
   {

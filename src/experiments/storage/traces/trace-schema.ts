@@ -12,7 +12,7 @@ declare module "../../../platform/database/schema.ts" {
   }
 }
 
-/** The sums over a run and all runs below it. Null if none of them has a value. */
+/** The tokens and costs of a run and all runs below it, and the time of the first token. Null if none of the runs has a value. */
 export interface TreeUsage {
   tree_prompt_tokens: number | null;
   tree_completion_tokens: number | null;
@@ -49,7 +49,7 @@ export interface TraceRunRow extends OwnUsage, TreeUsage {
   is_root: number;
   /** 1 while the position in the tree is provisional, because the parent is unknown or the client sent no position. */
   is_provisional: number;
-  /** Null until the run is posted. */
+  /** Null until a request contains the name. */
   name: string | null;
   run_type: string;
   start_us: number;
@@ -95,7 +95,7 @@ export interface FeedbackTokenRow {
   token: string;
   tenant_id: string;
   run_id: string;
-  /** Feedback with this id is replaced; null creates feedback each time. */
+  /** Each use of the token creates or replaces the feedback with this id. If the id is null, each use creates new feedback. */
   feedback_id: string | null;
   feedback_key: string;
   expires_at: number;

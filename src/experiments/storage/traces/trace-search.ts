@@ -140,7 +140,7 @@ export const runsOfTraces = (
     ),
   );
 
-/** The attachments of runs, by name. */
+/** The attachments of runs, sorted by name. */
 export const attachmentsOf = (
   tx: Tx,
   numbers: number[],

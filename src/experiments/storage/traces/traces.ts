@@ -203,7 +203,7 @@ export const runsOfTraces = (tx: Tx, tenant_id: string, run_ids: string[]): Prom
     ),
   );
 
-/** Deletes runs with their payloads, attachments, feedback and rows of experiments. */
+/** Deletes runs with their payloads, attachments, feedback, shares, annotation queue items and rows of experiments. */
 export async function deleteTraceRuns(tx: Tx, tenant_id: string, run_ids: string[]): Promise<void> {
   await byIds(run_ids, async (batch) => {
     const ids = sql`(${sql.join(batch)})`;

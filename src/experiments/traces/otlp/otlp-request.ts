@@ -98,7 +98,7 @@ const mediaTypeOf = (content_type: string): string | undefined => content_type.s
 /**
  * The spans of an ExportTraceServiceRequest, in protobuf or JSON.
  *
- * @throws OtlpError when the bytes are not such a request
+ * @throws OtlpError when the content type is not supported, or the bytes are not such a request
  */
 export function readOtlpRequest(bytes: Uint8Array, content_type: string): OtlpSpan[] {
   const { resource_spans } = isProtobuf(content_type) ? readProtobuf(bytes) : readJson(bytes, content_type);

@@ -1,7 +1,7 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { isObject } from "../../../platform/lib/json/json.ts";
 
-/** Thrown when the body of a request is not valid OTLP. The message is one sentence for the client. */
+/** Thrown when the body or the content type of a request is not valid for OTLP. The message is one sentence for the client. */
 export class OtlpError extends Error {
   readonly status: 400 | 415;
 
@@ -40,7 +40,7 @@ class ReadLimits {
 interface Kind<T> {
   wire: WireType;
   empty(): T;
-  /** `before` is the value that the message has so far. */
+  /** `before` is the value of the field so far. */
   fromWire(reader: BinaryReader, limits: ReadLimits, before: T): T;
   /** `name` is used in error messages. */
   fromJson(json: unknown, limits: ReadLimits, name: string): T;

@@ -130,7 +130,7 @@ export class Prices {
     }
   }
 
-  /** Each cost is the one that the client sent, or else is computed with the workspace's price, or else with the built-in price. */
+  /** Keeps costs that the client sent. Computes the others with the workspace's price or, if there is none, with the built-in price. */
   costOf(usage: RunUsage | undefined, model: RunModel, start_us: number, map: PriceMap): RunCosts | undefined {
     if (!usage) return undefined;
     const hasTokens = (usage.prompt_tokens ?? usage.completion_tokens) !== null;

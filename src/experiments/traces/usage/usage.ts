@@ -24,7 +24,7 @@ export type RunUsage = Record<(typeof AMOUNTS)[number], number | null> &
 
 const NO_USAGE = Object.fromEntries([...AMOUNTS, ...DETAILS].map((key) => [key, null])) as Readonly<RunUsage>;
 
-/** Runs of other types repeat the tokens of the models that they call, so only their costs are read. */
+/** Runs of other types repeat the tokens of the models that they call, so only costs are read from them. */
 const TOKEN_TYPES: ReadonlySet<string> = new Set(["llm", "embedding"]);
 
 /** Maximum number of tokens or dollars of a run. Sums of tokens over 25,000 runs are then exact integers. */

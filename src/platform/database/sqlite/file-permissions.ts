@@ -11,8 +11,8 @@ const OWN_FILE = /^(threadmill\.db|experiments\.db|lock\.db|owner\.pid|encryptio
 const OWN_FOLDERS: ReadonlySet<string> = new Set(["control", "type-schemas", "home"]);
 
 /**
- * Creates a data folder that only the current user can read. Corrects the modes of an existing folder and its databases, which earlier
- * versions left readable. A folder with other files (/tmp, a home directory) keeps its mode.
+ * Creates a data folder that only the current user can read. In an existing folder, corrects the modes that earlier versions gave to
+ * Threadmill's files. Corrects the mode of the folder itself unless it is empty or contains other files (/tmp, a home directory).
  */
 export function restrictDataFolder(folder: string, log: Log): void {
   mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
@@ -43,7 +43,7 @@ function restrict(path: string, mode: number, max: number, log: Log): void {
     chmodSync(path, mode);
     log.warn({ path, mode: mode.toString(8) }, "file or folder was accessible to other users; mode changed");
   } catch (error) {
-    // ENOENT: deleted since it was listed. Otherwise the file belongs to another user.
+    // ENOENT: the file was deleted after the listing. EPERM: it belongs to another user.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOENT") log.warn({ path, code }, "changing a file mode failed; other users may have access");
   }

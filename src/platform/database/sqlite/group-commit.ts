@@ -84,7 +84,7 @@ export class GroupCommit {
     for (const done of settle) done();
   }
 
-  /** Begins a transaction, and waits while another writer is active. SQLite's own wait (`busy_timeout`) would block this thread. */
+  /** Begins a transaction as soon as no other writer is active. SQLite's own wait (`busy_timeout`) would block this thread. */
   async #beginWhenFree(): Promise<void> {
     const deadline = performance.now() + this.#busy_timeout_ms;
     for (;;) {

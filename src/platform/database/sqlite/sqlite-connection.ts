@@ -17,7 +17,7 @@ export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: C
   connection.exec("pragma journal_mode = wal");
   connection.exec(`pragma synchronous = ${synchronous}`);
   connection.exec(`pragma cache_size = -${cache_mb * 1000}`); // KiB
-  // Every 32 MB, this completes the checkpoints of wal-checkpointer-thread.ts.
+  // If the log exceeds 32 MB, commits also copy it: checkpoints of wal-checkpointer-thread.ts may be incomplete.
   connection.exec("pragma wal_autocheckpoint = 8000");
   connection.function("now_ms", now);
   connection.function("json_contains", { deterministic: true }, jsonContains());
@@ -63,7 +63,7 @@ function matchingText(): (text: SQLInputValue, pattern: SQLInputValue) => string
   };
 }
 
-/** Returns the same as `->>` of Postgres. */
+/** Returns a field as text, like `->>` of Postgres. The spelling of numbers, arrays and objects may differ. */
 function fieldText(json: unknown, field: string): string | null {
   if (typeof json !== "string") return null;
   const object: unknown = JSON.parse(json);
@@ -95,8 +95,8 @@ const MAX_LINEAR_SEARCH = 8;
 
 /**
  * Returns a function that checks whether a value contains `part`, with the semantics of `@>` of Postgres: arrays are compared as sets, and
- * an array contains a bare scalar at its top level only. The time is linear in the sizes of both, unless many elements of an array have the
- * same leaves.
+ * a bare scalar is found only in an array that is the whole value. The time is linear in both sizes, unless many elements of an array have
+ * the same leaves.
  */
 export function containing(part: unknown): Matcher {
   if (!isScalar(part)) return matcherOf(part);

@@ -17,7 +17,7 @@ import type { CheckpointOperations } from "./wal-checkpointer-thread.ts";
 export interface SqliteOptions {
   /** A missing folder is created. */
   file: string;
-  /** `full` waits for the disk at each commit and survives a power failure. `normal` survives a crash of the process. */
+  /** With `full`, each commit waits for the disk and survives a power failure. With `normal`, it survives only a crash of the process. */
   synchronous: "full" | "normal";
   clock: Clock;
   /** Maximum wait while another process or thread writes. Default 5 s. */

@@ -15,14 +15,14 @@ export interface JsonRowsOptions {
 /**
  * Reads a JSON object with one very long array, `{"name": …, "results": [{…}, {…}, …], …}`, while its bytes arrive. At
  * any time, memory contains one row, the other members and one chunk. {@link parseUntrusted} parses each key, member
- * and row, so a document is accepted if it would be accepted as a whole, except that:
+ * and row, so the same documents are accepted as by parsing a whole document, except that:
  *
  * - the document must be an object, and may begin with a byte order mark;
  * - the array must not be repeated; of other members with the same key, the last one counts, but all must be valid;
  * - the limits of depth, keys and values apply to each row.
  *
- * Rows are valid only when `end` has returned. `push` and `end` throw a JsonError, after which the instance must not be
- * used.
+ * Rows are valid only when `end` has returned. `push` and `end` throw a JsonError for an invalid document. The instance
+ * must not be used after an error.
  */
 export class JsonRows {
   readonly #options: JsonRowsOptions;
@@ -69,7 +69,7 @@ export class JsonRows {
     return this.#rest;
   }
 
-  /** Handles a byte between values. Returns the next index, which is the same if a value begins there. */
+  /** Handles a byte between values. Returns the index to continue at: `at` if a value begins with the byte, otherwise `at + 1`. */
   #step(byte: number, at: number): number {
     const char = String.fromCharCode(byte);
     const next = GRAMMAR[this.#state].next[char];

@@ -22,7 +22,7 @@ export class JsonError extends Error {
 /**
  * Parses JSON of a client. Replaces NUL and unpaired surrogates with U+FFFD, because Postgres cannot store them in text or jsonb.
  *
- * @throws JsonError for documents above the limits, and for keys that would modify an object's prototype
+ * @throws JsonError for invalid JSON, documents above the limits, and keys that would modify an object's prototype
  */
 export function parseUntrusted(text: string, max = SERVING_LIMITS): unknown {
   const { depth, keys, values } = sizeOf(text);

@@ -147,7 +147,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Headers without credentials, which may be sent to another origin. */
 const PUBLIC_HEADERS = new Set(["accept", "accept-language", "user-agent"]);
 
-/** Returns the next request, as the Fetch standard specifies; undefined if the response is not a redirect. */
+/** Returns the next request: as in the Fetch standard, but stricter for other origins. Undefined if the response is not a redirect. */
 function nextHop({ url, method, headers, body }: Hop, answer: Response): Hop | undefined {
   const location = answer.headers.get("location");
   if (location === null || !REDIRECTS.has(answer.status)) return undefined;

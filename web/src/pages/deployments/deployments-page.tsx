@@ -63,7 +63,7 @@ export function DeploymentsPage() {
             ) : (
               <EmptyState title="No deployments yet" command="npx threadmill deploy ./my-agent">
                 A deployment runs an agent project with its own database and secrets. Create a deployment here, or run
-                the CLI in the project folder:
+                the CLI with the path of the project folder:
               </EmptyState>
             )
           }

@@ -122,7 +122,7 @@ function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: Sourc
   const [excluded, setExcluded] = useState(0);
   const choose = async (chosen: readonly File[]) => {
     const files = await sourceOf(chosen);
-    // Folders that are never deployed do not count as excluded files.
+    // Files that are never deployed, such as those in node_modules, are not counted as excluded.
     const own = chosen.filter((file) => !file.webkitRelativePath.split("/").some((name) => NEVER_DEPLOYED.test(name)));
     setExcluded(own.length - files.length);
     onChange({ ...draft, files });

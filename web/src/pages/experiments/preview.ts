@@ -10,7 +10,7 @@ export function previewOf(value: unknown): string {
   return (only ?? JSON.stringify(value)).slice(0, MAX_CHARS).replace(/\s+/g, " ");
 }
 
-/** Returns the text of a payload that contains a single string: `Paris` for `{"answer": "Paris"}`. */
+/** Returns the text of a string, or of an object whose only value is a string: `Paris` for `{"answer": "Paris"}`. */
 export function soleText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value !== "object" || value === null) return undefined;

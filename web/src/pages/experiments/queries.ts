@@ -9,7 +9,7 @@ import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
 import type { Sort } from "../../ui/table/columns.ts";
 
-/** Key prefix of all queries of datasets, experiments and feedback keys, for invalidation after a change. */
+/** Key prefix of all queries of datasets, experiments and feedback keys, except comparisons, for invalidation after a change. */
 export const EXPERIMENTS = ["experiments"] as const;
 
 const PAGE = 100;

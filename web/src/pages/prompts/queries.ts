@@ -54,7 +54,7 @@ export const commitsQuery = (name: string) =>
     getNextPageParam: ({ total }, pages) => (pages.length * PAGE < total ? pages.length * PAGE : undefined),
   });
 
-/** @param version a hash, the beginning of a hash, or a tag; undefined as long as the latest commit is unknown */
+/** @param version a hash, the beginning of a hash, or a tag; undefined if the latest commit is unknown or there are no commits */
 export const manifestQuery = (name: string, version: string | undefined) =>
   queryOptions({
     queryKey: [...PROMPTS, "manifest", name, version],

@@ -44,7 +44,7 @@ interface RubricRow {
   is_required: boolean;
 }
 
-/** Creates a queue with a rubric, and opens it. */
+/** Creates a queue with a rubric, then opens the queue. */
 export function CreateQueue({ onClose }: { onClose(): void }) {
   const client = useQueryClient();
   const navigate = useNavigate();

@@ -15,7 +15,7 @@ import { queueRoute } from "./page.ts";
 import { itemQuery, QUEUES, queueQuery } from "./queries.ts";
 import { Review } from "./review.tsx";
 
-/** Shows the items of a queue that the user has not reviewed, one at a time. */
+/** Shows the queue's items that the user still has to review, one at a time. */
 export function QueuePage() {
   const { id } = queueRoute.useParams();
   const { skip = 0 } = queueRoute.useSearch();

@@ -18,7 +18,7 @@ import { queuesQuery } from "./queries.ts";
 
 const DEFAULT_SORT = "-created_at";
 
-/** Lists the annotation queues with the number of items that the user has not reviewed. */
+/** Lists the annotation queues with the number of items that the user still has to review. */
 export function QueuesPage() {
   const search = queuesRoute.useSearch();
   const navigate = queuesRoute.useNavigate();

@@ -18,7 +18,7 @@ const BY_STATUS = [
   { value: "all", label: "Pending and running", hint: "In all threads, including runs hidden by the current filters." },
 ] as const;
 
-/** Cancels the selected runs or all active runs, by interrupt or rollback. */
+/** Cancels runs by interrupt or rollback: the selected runs, all pending runs, all running runs, or both. */
 export function CancelDialog({ chosen, onClose }: { chosen: readonly RunOverviewItem[]; onClose(): void }) {
   const client = useQueryClient();
   const [selection, setSelection] = useState<Selection>(chosen.length > 0 ? "chosen" : "pending");

@@ -12,7 +12,7 @@ import { type RunsSearch, SPANS } from "./page.ts";
 const LIST_POLL_MS = 2_000;
 const THROUGHPUT_POLL_MS = 5_000;
 
-/** Key prefix of all queries whose results depend on runs. */
+/** Key prefix of the queries whose results change with the runs, except queries of the thread page. */
 export const runsKey = ["runs"] as const;
 
 const COMPLETE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -98,7 +98,9 @@ function Command({ assistant, address }: { assistant: Assistant; address: string
         <CodeBlock code={code} label="Copy command" />
       )}
       <p className="min-h-[18px] text-table text-text-3">
-        {!isPending && !schemas?.input_schema && "The graph has no input schema. Adjust the example input if needed."}
+        {!isPending &&
+          !schemas?.input_schema &&
+          "The input schema is not available. Adjust the example input if needed."}
       </p>
     </div>
   );

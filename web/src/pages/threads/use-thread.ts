@@ -99,6 +99,6 @@ function useSteps(thread_id: string) {
   return { ...known, error, isPending, hasNextPage, fetchNextPage, refetch };
 }
 
-/** Returns those tasks of a state that have no result. Tasks of a past state may have completed or been dropped since then. */
+/** Returns the tasks of a state that have no result. In a past state, a later run may have dropped these tasks. */
 export const openTasks = ({ tasks }: ThreadState): readonly ThreadTask[] =>
   tasks.filter(({ result }) => result === undefined || result === null);

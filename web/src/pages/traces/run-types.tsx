@@ -22,7 +22,7 @@ const TYPES: Record<string, { icon: LucideIcon; label: string }> = {
 
 export const RUN_TYPES = Object.keys(TYPES);
 
-/** Returns the label of a run type. For other types that clients send, the label is the type itself. */
+/** Returns the label of a run type. The label of an unknown type is the type itself. */
 export const labelOfType = (run_type: string): string => TYPES[run_type]?.label ?? run_type;
 
 export function RunTypeIcon({ run_type }: { run_type: string }) {

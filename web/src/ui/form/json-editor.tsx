@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Field, TextArea } from "./field.tsx";
 
-/** Limits of the text area's height in rows. */
+/** Limits of the text area's height in rows. With `mayBeText`, the minimum is 1. */
 const MIN_ROWS = 3;
 const MAX_ROWS = 18;
 

@@ -1,4 +1,4 @@
-/** JSON Schema keywords that forms use. The server validates the other keywords. */
+/** JSON Schema keywords that forms use. Forms ignore all other keywords. */
 export interface JsonSchema {
   type?: string | string[];
   title?: string;

@@ -43,7 +43,7 @@ export function renderMarkdown(text: string, isWriting: boolean) {
   }
 }
 
-/** Allows only http, https and mailto links, because the text comes from a model. Images are not loaded. */
+/** Allows only http, https and mailto links, because the text comes from models and users. Images are not loaded. */
 const safeUrl = (url: string): string => (/^(?:https?:\/\/|mailto:)/i.test(url) ? url : "");
 
 const link = (href: string | undefined, content: React.ReactNode) =>

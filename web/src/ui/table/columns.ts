@@ -70,7 +70,7 @@ export function useColumnWidths<Row>(name: string, columns: readonly Column<Row>
     onColumnSizingChange,
   });
   const headers = table.getHeaderGroups()[0]?.headers;
-  // The array stays the same until a width changes, because memoized rows compare the array.
+  // The array changes only with the columns and their widths, because memoized rows compare the array.
   return useMemo(() => {
     let left = 0;
     return columns.map((column, index) => {

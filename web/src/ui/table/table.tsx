@@ -24,7 +24,7 @@ export interface TableProps<Row> {
   onSelect?: (key: string, row: Row) => void;
   /** Called when the last rows are rendered, so that the caller can fetch more rows. */
   onEnd?: () => void;
-  /** Called with the first and last rendered row when the range changes, so that the caller can load the rows' data. */
+  /** Called with the indexes of the first and last rendered rows when these change, so that the caller can load the rows' data. */
   onRange?: (first: number, last: number) => void;
   /** Shown instead of a table without rows. */
   empty?: ReactNode;

@@ -1,4 +1,4 @@
-/** What `auth.path` names: an `Auth` of `@langchain/langgraph-sdk/auth`, of the project's own copy of the package. */
+/** The export that `auth.path` names: an `Auth` object of the project's own copy of `@langchain/langgraph-sdk/auth`. */
 export interface Auth {
   authenticate: (request: Request) => unknown;
   callbacks: Readonly<Record<string, (context: object) => unknown>>;

@@ -15,7 +15,7 @@ export function asEmbeddings(value: unknown): Embeddings {
   );
 }
 
-/** Returns one normalized vector for each text, concatenated. */
+/** Returns the normalized vectors of the texts, concatenated in the order of the texts. */
 export async function embed(embeddings: Embeddings, { texts, is_query, dims }: EmbedQuery): Promise<Float32Array> {
   const vectors: unknown =
     typeof embeddings === "function"

@@ -39,7 +39,7 @@ export interface LoadedGraphs {
   /**
    * Returns the export that `http.app` refers to.
    *
-   * @throws Error when it fails to load
+   * @throws Error when the project has no HTTP app, or it fails to load
    */
   app(): Promise<unknown>;
   /** @throws Error when the project has no authentication module, or it fails to load */
@@ -173,7 +173,7 @@ const LINK_ERRORS = new Set([
   "ERR_PACKAGE_PATH_NOT_EXPORTED",
 ]);
 
-/** Whether the project's tsconfig.json maps paths, which Node does not support. */
+/** Whether the project's tsconfig.json may map paths, which Node does not support. */
 function usesPathAliases(project_dir: string): boolean {
   const file = join(project_dir, "tsconfig.json");
   return existsSync(file) && /"(paths|baseUrl|extends)"\s*:/.test(readFileSync(file, "utf8"));

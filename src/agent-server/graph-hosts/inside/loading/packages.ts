@@ -86,8 +86,8 @@ function recordUse(specifier: string, { url }: { url: string }, format: ModuleFo
 }
 
 /**
- * `threadmill/graph` resolves to a file of this program, because with npx the project lacks the package. A shared package resolves to the
- * project's copy, else to Threadmill's, for whose imports the project's copies are tried first. All hosts of a thread share the hooks.
+ * `threadmill/graph` resolves to a file of this program, because with npx the project does not contain the package. A shared package
+ * resolves to the project's copy, else to Threadmill's. Imports in Threadmill's copies try the project's copies first.
  */
 nodeModule.registerHooks({
   resolve(specifier, context, next) {

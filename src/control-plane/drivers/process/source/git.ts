@@ -34,7 +34,7 @@ interface Remote {
  * Fetches a commit of a repository without the history, and returns the SHA. git receives no environment, configuration, key or password
  * of the service's user, and does not prompt.
  *
- * @throws DeployError when the address is not allowed, or git fails
+ * @throws DeployError when the URL or ref is invalid or not allowed, the ssh key is missing or invalid, or git fails
  */
 export async function checkOut(
   { url, ref, ssh_key }: GitSource,
@@ -74,7 +74,7 @@ export async function checkOut(
   return sha;
 }
 
-/** @throws DeployError when the address is not allowed */
+/** @throws DeployError when the URL is invalid or not allowed */
 async function remoteOf(text: string, rules: GitRules): Promise<Remote> {
   const url = parse(text);
   const protocol = url.protocol.slice(0, -1);
@@ -115,7 +115,7 @@ async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly
   return found;
 }
 
-/** @returns `ref`, a branch, tag or full commit SHA; `HEAD`, which is the default branch, if `ref` is empty */
+/** @returns `ref`, which can be a branch, tag or full commit SHA; `HEAD` (the default branch) if `ref` is empty or undefined */
 function refOf(ref: string | undefined): string {
   if (ref === undefined || ref === "") return "HEAD";
   if (/^[\w.@/+-]+$/.test(ref) && !ref.startsWith("-") && !ref.includes("..")) return ref;

@@ -17,7 +17,7 @@ interface ProjectFile {
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads langgraph.json for a build and creates its env file. Errors contain no file content: a link could point to a file of the service.
+ * Reads langgraph.json for a build and creates its env file. Errors for invalid JSON do not quote it: a link could point to another file.
  *
  * @param config_path default: langgraph.json at the root
  * @param user the owner of the source
@@ -55,7 +55,7 @@ export async function readProjectFile(
   };
 }
 
-/** @throws DeployError when the path is outside of the source */
+/** @throws DeployError when the path is not a file path within the source */
 export function configPathOf(config_path: string | undefined): string {
   const path = normalize(config_path ?? "langgraph.json");
   if (path.startsWith("..") || path.startsWith(sep) || path.includes("\0") || basename(path) === "." || path === "")
@@ -141,8 +141,8 @@ const INSTALLERS = [
 ];
 
 /**
- * Installs the dependencies of the source, with the deployment's install command or the package manager of the lock file. Source
- * with `node_modules` needs no installation.
+ * Installs the dependencies with the deployment's install command, or else with the package manager of the lock file or npm. A folder
+ * with `node_modules` is skipped unless there is an install command.
  *
  * @throws DeployError when the command fails
  */

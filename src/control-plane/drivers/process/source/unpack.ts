@@ -35,7 +35,7 @@ const modeOf = ({ type, mode = 0 }: ReadEntry): number => (type === "Directory" 
 /**
  * Unpacks a gzipped tarball into a folder that no other process writes to.
  *
- * @throws DeployError when the tarball is invalid, too large or has forbidden entries; the caller then removes the folder
+ * @throws DeployError when the tarball is invalid or too large, or the disk is full; the caller then removes the folder
  */
 export async function unpack(file: string, folder: string, signal: AbortSignal, limits = UNPACK_LIMITS): Promise<void> {
   const max_bytes = limits.unpacked_bytes + limits.files * OVERHEAD_BYTES;
@@ -81,7 +81,7 @@ async function writeEntries(chunks: AsyncIterable<Buffer>, folder: string, limit
   await Promise.race([failed.promise, closed]);
 }
 
-/** Returns a function that checks an entry and returns the error for a forbidden entry. */
+/** Returns a function that sets the mode of an entry, or returns an error if the entry is forbidden or exceeds a limit. */
 function entryCheck(limits: UnpackLimits) {
   let files = 0;
   let bytes = 0;

@@ -46,8 +46,8 @@ export function orderOf(view: Pick<View, "keys" | "shown">, search: Search): Ord
 }
 
 /**
- * Returns the sort order after a click on a score header: worst first, best first, then dataset order. The baseline's column sorts by the
- * score; the columns of other experiments sort by the difference from the baseline.
+ * Returns the URL parameters after a click on a score header: worst first, best first, then dataset order. The baseline's column sorts
+ * by the score; the columns of other experiments sort by the difference from the baseline.
  */
 export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, key: string, session_id: string) {
   const order = orderOf(view, search);
@@ -68,7 +68,7 @@ export function isOrderOfChange(view: Pick<View, "keys" | "shown">, search: Sear
 
 /**
  * Returns the URL parameters that show only the examples with a better or worse score for a key, largest change first. If `change` is
- * undefined, the parameters remove the filter.
+ * undefined, the parameters remove the filter and its sort order.
  */
 export function changePatch(
   view: Pick<View, "keys" | "shown">,

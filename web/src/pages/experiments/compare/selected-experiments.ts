@@ -4,7 +4,7 @@ import { listOf, type Search } from "./search.ts";
 /** Maximum number of experiments in a comparison. */
 export const MAX_EXPERIMENTS = 10;
 
-/** Returns the experiment IDs in the URL. */
+/** Returns the experiment IDs in the URL, at most {@link MAX_EXPERIMENTS}. */
 export const chosenIds = ({ experiments }: Pick<Search, "experiments">): string[] =>
   listOf(experiments).slice(0, MAX_EXPERIMENTS);
 

@@ -14,7 +14,7 @@ import { chosenIds, shownOf } from "./selected-experiments.ts";
 export interface Key {
   name: string;
   isLowerBetter: boolean;
-  /** Whether all scores are 0 or 1 and have no labels. Such scores are shown as fail and pass. */
+  /** Whether all scores are 0 or 1 and the key has no categories. Such scores are shown as fail and pass. */
   isBinary: boolean;
   categories: ReadonlyMap<number, string>;
   /** Distribution of the scores. Undefined if the key has only labels or comments. */

@@ -83,8 +83,8 @@ export function SelectionBar({
 }
 
 /**
- * Returns the IDs of the experiments to compare, baseline first. The baseline is the dataset's baseline if that experiment is selected or
- * if only one experiment is selected, otherwise the oldest experiment. Returns undefined if there is nothing to compare.
+ * Returns the IDs of the selected experiments, oldest first, except that the dataset's baseline is first. If only one other experiment is
+ * selected, the baseline is added. Returns undefined if there is nothing to compare.
  */
 function comparedOf(
   { baseline_experiment_id: baseline }: Dataset,

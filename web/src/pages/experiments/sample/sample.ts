@@ -9,7 +9,7 @@ interface Variant {
   metadata: Record<string, string>;
   /** Share of correct answers. */
   correct: number;
-  /** Share of words that are replaced with other words. The fact is not changed. */
+  /** Share of the words before and after the fact that are replaced with other words. */
   reworded: number;
   isShort: boolean;
   /** Median latency. */
@@ -60,7 +60,7 @@ export const SAMPLE_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);
 /** A question that the third variant answers with “No.”, while the other variants give the expected answer. */
 const WORST = { topic: "delete my account", phrase: "Please explain step by step how to …." };
 
-/** Time between the starts of two experiments, and between the starts of two runs of an experiment. */
+/** Time between the starts of consecutive experiments, and between the starts of consecutive runs of an experiment. */
 const EXPERIMENT_INTERVAL_MS = 26 * 3_600_000;
 const RUN_INTERVAL_MS = 350;
 
@@ -173,7 +173,7 @@ function similarity(expected: string, given: string): number {
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\w-]+/g) ?? [];
 
 /**
- * Creates a deterministic random number generator that is seeded with a string (mulberry32 with FNV-1a) and returns numbers from 0 to 1.
+ * Creates a pseudorandom number generator that is seeded with a string (mulberry32 with FNV-1a) and returns numbers in [0, 1).
  */
 function randomOf(text: string): () => number {
   let state = 2_166_136_261;

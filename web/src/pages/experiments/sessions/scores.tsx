@@ -28,7 +28,7 @@ export function feedbackText({ key: name, score, value }: Feedback, keys: readon
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Feedback keys of an experiment, so that scores are formatted as in the comparison. */
+/** Returns the feedback keys of an experiment, for formatting scores as in the comparison. */
 export function useScoreKeys(session: Session | undefined): readonly Key[] {
   const dataset_id = session?.reference_dataset_id ?? "";
   const query = distributionsQuery(dataset_id, session && dataset_id ? [session.id] : []);

@@ -85,7 +85,7 @@ export function SessionPage() {
   );
 }
 
-/** Link to the traces of an evaluated experiment. An uploaded experiment has none. */
+/** Link to the traces of an experiment. Renders nothing for an uploaded experiment, which has no traces. */
 function TracesButton({ session_id }: { session_id: string }) {
   const { data } = useQuery(hasTracesQuery(session_id));
   if (!data) return null;

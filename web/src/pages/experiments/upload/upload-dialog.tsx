@@ -84,7 +84,7 @@ function UploadDialog({
         <div className="grid gap-1.5 text-table text-text-2">
           <p>
             Upload JSONL, CSV, lm-evaluation-harness and promptfoo files with the CLI. The CLI adds missing IDs and
-            times and accepts files of any size:
+            times:
           </p>
           <CodeBlock code={uploadCommand("results.jsonl")} />
         </div>

@@ -101,7 +101,7 @@ const pathOf = ({ loc = [] }: ValidationIssue): string =>
     .map((part, index) => (typeof part === "number" ? `[${part}]` : index > 0 ? `.${part}` : part))
     .join("") || "upload";
 
-/** Formats the rejected value. Returns an empty string for objects and long values. */
+/** Formats the rejected value. Returns an empty string for missing values, null, objects and long values. */
 function inputText(input: unknown): string {
   if (input === undefined || input === null || typeof input === "object") return "";
   const text = JSON.stringify(input);

@@ -38,7 +38,7 @@ export function addUploads(files: readonly File[], client: QueryClient): void {
   if (!sending) void sendWaiting(client);
 }
 
-/** Removes a file from the list. Aborts an upload in progress, which then stores nothing. */
+/** Removes a file from the list and aborts its upload. The server may still store a file that it has received completely. */
 export function removeUpload({ id, state }: FileUpload): void {
   uploads.set(uploads.get().filter((upload) => upload.id !== id));
   if (state === "sending") sending?.abort();

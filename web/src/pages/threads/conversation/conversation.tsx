@@ -91,7 +91,7 @@ const Values = ({ values }: { values: Record<string, unknown> }) => (
   </dl>
 );
 
-/** Shows the running nodes and the last custom event. */
+/** Shows the running nodes and the last custom event, which can be expanded to the latest events. */
 function Progress({ live }: { live: Live }) {
   const names = live.running.map(({ name, subgraphs }) => [...subgraphs, name].join(" › "));
   return (

@@ -44,7 +44,7 @@ export function withEvent(live: Live, { event, data }: ServerEvent, now_ms: numb
       const [chunk, metadata] = JSON.parse(data) as [Message, { langgraph_checkpoint_ns?: string }];
       return withMessage(live, chunk, taskOf(metadata.langgraph_checkpoint_ns?.split("|")[0]), withChunk);
     }
-    // Contains the complete message so far. Sent for runs that other clients start with the stream mode `messages`.
+    // Contains all chunks of the message so far. Sent for runs that other clients start with the stream mode `messages`.
     case "messages/partial": {
       const [message] = JSON.parse(data) as Message[];
       return message ? withMessage(live, message, "", (_, whole) => whole) : live;

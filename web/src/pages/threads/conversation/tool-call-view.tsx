@@ -58,7 +58,7 @@ export function ToolCallView({
   );
 }
 
-/** Shows a tool result. Text that contains JSON is shown as a tree. */
+/** Shows a tool result. Text that is a JSON object or array is shown as a tree. */
 function Result({ result }: { result: Message }) {
   const { text, others } = partsOf(result);
   const value = text === "" && others.length > 0 ? others : jsonOf(text);

@@ -81,7 +81,7 @@ const SUBMIT_LABELS: Record<Choice["kind"], (label: string) => string> = {
 
 const SCHEMA_TYPES: Record<string, string> = { string: "string", number: "number", boolean: "boolean" };
 
-/** Derives a schema from an object of scalar values. Returns undefined for other drafts, which are edited as JSON. */
+/** Derives a schema from an object of scalar values. Returns undefined for other drafts, which are edited as text or JSON. */
 function schemaOfDraft(draft: unknown): JsonSchema | undefined {
   if (typeof draft !== "object" || draft === null || Array.isArray(draft)) return undefined;
   const fields = Object.entries(draft);

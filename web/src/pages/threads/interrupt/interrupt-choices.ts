@@ -17,7 +17,7 @@ export interface Question {
   /** Part of the interrupt value that is shown as a tree below the text. */
   detail: unknown;
   choices: readonly Choice[];
-  /** URL of a page that the user must visit first. */
+  /** URL that is shown as a link above the choices, for example of an authorization page. */
   link: string | undefined;
 }
 
@@ -28,7 +28,7 @@ const isFields = (value: unknown): value is Fields =>
 
 /**
  * Parses an interrupt. Supports LangChain's review of tool calls (`action_requests`), LangGraph's `HumanInterrupt` (`action_request`) and
- * values with `allowed_decisions` or `auth_url`. All other interrupts can be resumed with `true` or with text.
+ * values with `allowed_decisions` or `auth_url`. For all other interrupts, the choices resume with `true` or with text.
  */
 export function questionOf({ value }: Interrupt): Question {
   if (isFields(value) && Array.isArray(value.action_requests))

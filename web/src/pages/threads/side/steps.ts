@@ -3,13 +3,13 @@ import type { StepState } from "../queries.ts";
 /** A step in a thread's history: the nodes that created a checkpoint and the keys that the nodes changed. */
 export interface Step {
   checkpoint_id: string;
-  /** LangGraph's step number. -1 is the input. */
+  /** LangGraph's step number. -1 is the thread's first input. */
   number: number | undefined;
   /** Nodes that created the checkpoint. Empty if no node ran, for example at the start of a run. */
   nodes: readonly string[];
   /** State keys that the nodes changed. */
   changed: readonly string[];
-  /** Time since the parent checkpoint. Undefined if unknown. */
+  /** Time since the parent checkpoint. Undefined if no node ran or the time is unknown. */
   duration_ms: number | undefined;
   created_at: string | null;
   /** Nodes that run next. */
@@ -17,7 +17,7 @@ export interface Step {
   run_id: string | undefined;
   source: string | undefined;
   isPaused: boolean;
-  /** Number of the parent step. Undefined if the parent is the next older step. */
+  /** Number of the parent step. Undefined if the parent is the next older step or is not loaded. */
   forked_from: number | undefined;
 }
 
@@ -45,7 +45,7 @@ export function stepsOf(states: readonly StepState[]): Step[] {
 const numberOf = ({ metadata }: StepState) => (typeof metadata?.step === "number" ? metadata.step : undefined);
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
-/** Derives a checkpoint's nodes, changed keys and duration from the parent checkpoint's tasks, which created the checkpoint. */
+/** Derives a checkpoint's nodes, changed keys and duration from the parent checkpoint, whose tasks created the checkpoint. */
 function tasksOf(state: StepState, parent: StepState | undefined): Pick<Step, "nodes" | "changed" | "duration_ms"> {
   // No tasks ran to create the checkpoint of a run's input or of a state update.
   if (!parent || state.metadata?.source !== "loop") return { nodes: [], changed: [], duration_ms: undefined };

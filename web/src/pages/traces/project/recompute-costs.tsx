@@ -16,7 +16,7 @@ interface Repriced {
   next: string | null;
 }
 
-/** Recomputes the costs of a project with the current prices, in several requests of about two seconds each. */
+/** Recomputes the costs of a project with the current prices. Each request takes at most about two seconds. */
 export function RecomputeCosts({ project, onClose }: { project: Session; onClose(): void }) {
   const client = useQueryClient();
   const [done, setDone] = useState(0);

@@ -12,7 +12,7 @@ const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Divides a payload into sections. It recognizes messages of LangChain (constructors, generations, flat and stored messages), OpenAI (chat
+ * Divides a payload into sections. Recognizes messages of LangChain (constructors, generations, flat and stored messages), OpenAI (chat
  * completions and responses), Anthropic, Gemini and the OpenTelemetry conventions (`parts`).
  */
 export function sectionsOf(payload: unknown): PayloadSection[] {

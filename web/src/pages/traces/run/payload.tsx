@@ -59,7 +59,7 @@ function LongText({ text }: { text: string }) {
 
 const NO_DURATIONS: ReadonlyMap<string, number> = new Map();
 
-/** Returns the messages with their indexes, without results of tool calls in the list, because those are shown with the calls. */
+/** Returns the messages with their indexes. Omits tool results whose calls are in the list: the calls show the results. */
 function withoutResults(messages: readonly Message[]): { message: Message; index: number }[] {
   const called = new Set(messages.flatMap(({ tool_calls }) => tool_calls?.map(({ id }) => id) ?? []));
   return messages

@@ -69,7 +69,7 @@ export const isInternal = ({ run, children }: TraceNode): boolean =>
   children.length === 0 &&
   run.status === "success";
 
-/** A pending trace is treated as stopped if no run starts, ends or gets its first token for this time. Its program may have been killed. */
+/** A pending trace is treated as stopped if no run starts, ends or gets its first token for this long. Its program may have been killed. */
 const SILENCE_MS = 10 * 60_000;
 
 export interface Axis {

@@ -24,7 +24,7 @@ import { Waterfall } from "./waterfall.tsx";
 /** While a run is pending, its bar grows at this interval. */
 const GROWTH_MS = 500;
 
-/** On narrower screens, the tree and the selected run do not fit side by side. */
+/** Media query for screens on which the tree and the selected run do not fit side by side. */
 const HAS_ONE_COLUMN = "(max-width: 899px)";
 
 /** The tree of a trace on the left, and the selected run on the right. */

@@ -88,7 +88,7 @@ export const LatencyCell = ({ session, baseline }: { session: Session; baseline:
   <Figure value={session.latency_p50} from={session === baseline ? undefined : baseline.latency_p50} text={seconds} />
 );
 
-/** A lower-is-better number with its difference from the baseline. */
+/** A number for which lower is better, with its difference from the baseline. */
 function Figure({
   value,
   from,
