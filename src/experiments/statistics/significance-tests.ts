@@ -144,7 +144,7 @@ function probabilityOf(k: number, n: number): number {
 }
 
 /**
- * Adjusts p-values for multiple tests (Holm 1979): at a level of 0.05, the family-wise error rate is at most 0.05. Null stands for
+ * Adjusts p-values for multiple tests (Holm 1979): at a level of 0.05, the family-wise error rate is at most 0.05. Null means
  * a test that was not performed: it stays null and does not count. Equals `p.adjust(p, method = "holm")` of R.
  *
  * @returns the adjusted p-values in the same order

@@ -2,7 +2,7 @@ import type { CompiledQuery, Kysely } from "kysely";
 import type { Query, Tx } from "./database.ts";
 import type { Schema } from "./schema.ts";
 
-/** Stands for a value that is set at each execution. */
+/** Placeholder of a value that each execution sets. */
 class Placeholder {
   readonly name: PropertyKey;
   constructor(name: PropertyKey) {
