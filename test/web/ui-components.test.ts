@@ -12,8 +12,8 @@ import { FLAGS } from "./browser.ts";
 
 const packages = await installed("The bundler of UI components", {
   "@langchain/langgraph-ui": "2.0.0",
-  "@langchain/langgraph": "1.4.17",
-  "@langchain/core": "1.2.13",
+  "@langchain/langgraph": "1.7.3",
+  "@langchain/core": "1.4.0",
   react: "19.3.1",
 });
 
