@@ -1,6 +1,8 @@
 /** The errors of the API: code, HTTP status and message, with `{placeholders}` for details. docs/errors.md has the same rows. */
 export const ERRORS = {
   invalid_request: [422, "{reason}"],
+  invalid_command: [400, "{reason}"],
+  websocket_required: [426, "Open a WebSocket at this path, or send a POST request for server-sent events."],
   body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
   unsupported_media_type: [415, "A request from a web page must have the content type application/json."],
   unauthorized: [401, "An API key is required: send it in the header X-Api-Key or Authorization: Bearer."],
@@ -136,7 +138,10 @@ export const ERRORS = {
   too_many_prices: [400, "The workspace has reached the limit of {max} prices: delete some of them."],
   bad_trace_body: [400, "{reason}"],
   bad_dotted_order: [400, "{reason}"],
-  unsupported_encoding: [415, 'The content encoding "{encoding}" is not supported: use gzip, zstd, or none.'],
+  unsupported_encoding: [
+    415,
+    'The content encoding "{encoding}" is not supported: use gzip or zstd, or send the body uncompressed.',
+  ],
   bad_filter: [400, "{reason}"],
   bad_cursor: [400, "The cursor is invalid: request the first page again."],
   oauth_provider_not_found: [404, "OAuth provider '{provider_id}' not found"],

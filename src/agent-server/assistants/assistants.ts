@@ -31,7 +31,8 @@ import {
 } from "../storage/assistants.ts";
 import { listActiveRunsOfAssistant } from "../storage/runs.ts";
 import type { AssistantRow, AssistantVersionRow } from "../storage/schema.ts";
-import { listThreadIds, lockThread } from "../storage/threads.ts";
+import { listThreadIds } from "../storage/thread-search.ts";
+import { lockThread } from "../storage/threads.ts";
 import { removeThread } from "../threads/threads.ts";
 import { defaultAssistantId } from "./default-assistants.ts";
 

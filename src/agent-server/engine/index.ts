@@ -5,6 +5,6 @@ export type { FetchAs, FindToken } from "./execution/host-requests.ts";
 export { applyMultitaskStrategy, cancelLocked, type PendingCancel } from "./settlement/cancel.ts";
 export type { Cancellations } from "./settlement/cancellations.ts";
 export type { StreamedEvent } from "./streams/event-log.ts";
-export { type Position, START, type ThreadEvent } from "./streams/thread-log.ts";
+export { endOf, type Position, START, type ThreadEvent } from "./streams/thread-log.ts";
 export { TraceOutbox } from "./tracing/trace-outbox.ts";
 export type { TraceStore } from "./tracing/trace-queue.ts";

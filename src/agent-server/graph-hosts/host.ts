@@ -8,6 +8,9 @@ import type { AuthQuery } from "./auth-queries.ts";
 import type { AppQuery, AppRequest, FetchRequest } from "./host-http.ts";
 import type { EmbedQuery, StoreRequest } from "./host-store.ts";
 
+/** Prefix of the types of events in the form of the thread protocol: `v2/<method>|<namespace>`. */
+export const PROTOCOL_PREFIX = "v2/";
+
 export interface ModuleExport {
   file: string;
   export_name: string;
@@ -47,12 +50,16 @@ export interface RunKwargs {
   context?: Record<string, unknown> | null;
   stream_mode: string[];
   subgraphs: boolean;
+  /** Set if the run was started with the thread protocol: its events are logged in that form, with {@link PROTOCOL_PREFIX}. */
+  stream_protocol?: "v2";
   interrupt_before?: "*" | string[] | null;
   interrupt_after?: "*" | string[] | null;
   durability?: "sync" | "async" | "exit" | null;
   /** Set if the user comes from the project's authentication handler: the user's permissions are not scopes of an API key. */
   is_custom_user?: true;
   strict_resume?: boolean;
+  /** Keeps the thread of a stateless run if the run is paused. */
+  keep_paused?: true;
   [other: string]: unknown;
 }
 

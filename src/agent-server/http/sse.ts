@@ -59,7 +59,7 @@ async function writeEvents(
     const refusal = accessEndError(client);
     // Does not wait for a reader with a full buffer.
     if (!refusal || !keepsUp) return sink.fail(error);
-    sink.write(formatter.textOf([{ event: "error", data: JSON.stringify(refusal) }]));
+    sink.write(formatter.textOf([formatter.errorEvent(refusal)]));
     sink.end();
   } finally {
     clearInterval(heart);
@@ -81,13 +81,21 @@ export class SseFormatter {
       : events.map((event) => this.#format(event)).join("");
   }
 
+  /** Returns the last event for a reader that has lost access. */
+  errorEvent(error: { error: string; message: string }): StreamedEvent {
+    return { event: "error", data: JSON.stringify(error) };
+  }
+
   #format(event: StreamedEvent): string {
     const known = this.#texts.get(event);
     if (known !== undefined) return known;
-    const { data, seq } = event;
-    const text = `event: ${oneLine(event.event)}\ndata: ${data}\n${seq === undefined ? "" : `id: ${seq}\n`}\n`;
+    const text = this.frame(event);
     this.#texts.set(event, text);
     return text;
+  }
+
+  protected frame({ event, data, seq }: StreamedEvent): string {
+    return `event: ${oneLine(event)}\ndata: ${data}\n${seq === undefined ? "" : `id: ${seq}\n`}\n`;
   }
 }
 

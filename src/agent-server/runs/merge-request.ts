@@ -5,7 +5,11 @@ import type { RunConfig, RunKwargs } from "../graph-hosts/host.ts";
 import type { AssistantRow } from "../storage/schema.ts";
 
 export type RunRequest = Partial<Pick<RunCreate, "checkpoint" | "checkpoint_id">> &
-  Omit<StatelessRunCreate, "assistant_id" | "on_completion"> & { multitask_strategy?: RunCreate["multitask_strategy"] };
+  Omit<StatelessRunCreate, "assistant_id" | "on_completion"> & {
+    multitask_strategy?: RunCreate["multitask_strategy"];
+    /** Set for runs that are started with the thread protocol. Not a field of requests. */
+    stream_protocol?: "v2";
+  };
 
 /** Keys of `configurable` that the service sets. Values of clients are ignored. */
 const RESERVED = new Set(["thread_id", "run_id", "graph_id", "assistant_id", "user_id", "checkpoint_ns"]);
@@ -23,7 +27,7 @@ export function mergeRequest(
   request: RunRequest,
   assistant: AssistantRow,
   thread: { thread_id: string; metadata: JsonObject },
-  run: { run_id: string; temporary: boolean },
+  run: { run_id: string; temporary: boolean; keep_paused?: boolean },
   caller: Caller,
 ): { kwargs: RunKwargs; metadata: JsonObject } {
   const base = JSON.parse(assistant.config) as RunConfig;
@@ -55,6 +59,7 @@ export function mergeRequest(
     metadata: { ...metadata, graph_id, assistant_id },
     kwargs: {
       ...toKwargs(request, config, context, run.temporary),
+      ...(run.keep_paused && { keep_paused: true }),
       ...(caller.user && { is_custom_user: true }),
     },
   };
@@ -83,6 +88,7 @@ function toKwargs(request: RunRequest, config: RunConfig, context: JsonObject, t
     webhook: request.webhook ?? null,
     feedback_keys: request.feedback_keys ?? null,
     ...(request.strict_resume && { strict_resume: true }),
+    ...(request.stream_protocol && { stream_protocol: request.stream_protocol }),
     temporary,
     subgraphs: request.stream_subgraphs,
     resumable: request.stream_resumable,

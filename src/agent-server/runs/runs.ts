@@ -9,7 +9,7 @@ import { findAssistantOrGraph } from "../assistants/assistants.ts";
 import { filterOf } from "../auth/grants.ts";
 import { publicKwargs, requireAccessToRun } from "../auth/run-access.ts";
 import type { AgentContext } from "../context.ts";
-import type { Run } from "../contract/records.ts";
+import type { Run, RunStatus } from "../contract/records.ts";
 import type { RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
 import { applyMultitaskStrategy, type PendingCancel, type StreamedEvent, snapshotOf } from "../engine/index.ts";
 import { lastEventSeq } from "../storage/events.ts";
@@ -17,6 +17,7 @@ import { deleteRun } from "../storage/run-deletion.ts";
 import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun, type RunFilter } from "../storage/runs.ts";
 import type { AssistantRow, RunKey, RunRow, ThreadRow } from "../storage/schema.ts";
 import { insertThread, isThreadExpired, lockThread, setThreadBusy } from "../storage/threads.ts";
+import { toRunEvents } from "../thread-protocol/protocol-events.ts";
 import { MAX_TRIES, requireCheckpoint, requireThread, type ThreadStates } from "../threads/thread-states.ts";
 import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } from "./merge-request.ts";
 
@@ -24,6 +25,13 @@ import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } fr
 export interface RunPath {
   run_id: string;
   thread_id?: string;
+}
+
+export interface StatelessOptions {
+  /** Default: a new id. */
+  run_id?: string;
+  /** Keeps and shows the thread if the run is paused, so that a later run can answer its interrupts. */
+  keep_paused?: boolean;
 }
 
 export class Runs {
@@ -37,9 +45,19 @@ export class Runs {
 
   /** Accepts a run on a thread. An accepted run is durable: it is executed to its end even if this process dies. */
   async create(caller: Caller, thread_id: string, body: RunCreate): Promise<RunRow> {
-    const assistant = await this.requireAssistant(caller, body.assistant_id);
-    const add = (tx: Tx) => this.addToThread(tx, caller, assistant, thread_id, body);
-    const { run, cancels } = await this.#context.database.write(add, startHint(body));
+    return this.createFor(caller, thread_id, body, async () => body);
+  }
+
+  /** Like {@link create}, with a request that `bodyOf` creates in the transaction of the new run. */
+  async createFor(
+    caller: Caller,
+    thread_id: string,
+    { assistant_id, after_seconds }: Pick<RunCreate, "assistant_id" | "after_seconds">,
+    bodyOf: (tx: Tx) => Promise<RunCreate & Pick<RunRequest, "stream_protocol">>,
+  ): Promise<RunRow> {
+    const assistant = await this.requireAssistant(caller, assistant_id);
+    const add = async (tx: Tx) => this.addToThread(tx, caller, assistant, thread_id, await bodyOf(tx));
+    const { run, cancels } = await this.#context.database.write(add, startHint({ after_seconds }));
     this.#context.engine.publishCancels(cancels);
     return run;
   }
@@ -50,7 +68,7 @@ export class Runs {
     caller: Caller,
     assistant: AssistantRow,
     thread_id: string,
-    body: RunCreate,
+    body: RunCreate & Pick<RunRequest, "stream_protocol">,
   ): Promise<{ run: RunRow; cancels: PendingCancel[] }> {
     const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body);
     await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
@@ -64,13 +82,17 @@ export class Runs {
   }
 
   /** Accepts stateless runs, all or none. Each run has its own thread, which is hidden if it is deleted at the end of the run. */
-  async createStateless(caller: Caller, bodies: StatelessRunCreate[]): Promise<RunRow[]> {
+  async createStateless(
+    caller: Caller,
+    bodies: StatelessRunCreate[],
+    options: StatelessOptions = {},
+  ): Promise<RunRow[]> {
     const assistants = await Promise.all(bodies.map((body) => this.requireAssistant(caller, body.assistant_id)));
     return this.#context.database.write(
       async (tx) => {
         const rows: RunRow[] = [];
         for (const [i, body] of bodies.entries())
-          rows.push(await this.addStateless(tx, caller, assistants[i] as AssistantRow, body));
+          rows.push(await this.addStateless(tx, caller, assistants[i] as AssistantRow, body, options));
         return rows;
       },
       startHint(...bodies),
@@ -83,11 +105,12 @@ export class Runs {
     caller: Caller,
     assistant: AssistantRow,
     body: Omit<StatelessRunCreate, "assistant_id">,
+    options: StatelessOptions = {},
   ): Promise<RunRow> {
     const { graph_id, assistant_id } = assistant;
     const { tenant_id } = caller;
     const temporary = body.on_completion === "delete";
-    const ttl = temporary ? {} : this.#context.thread_ttl;
+    const ttl = temporary && !options.keep_paused ? {} : this.#context.thread_ttl;
     const metadata = JSON.stringify({ ...body.metadata, graph_id, assistant_id });
     const thread = await insertThread(tx, {
       thread_id: newId(),
@@ -96,7 +119,7 @@ export class Runs {
       hidden: temporary ? 1 : 0,
       ...ttl,
     });
-    return this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary);
+    return this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, { temporary, ...options });
   }
 
   async find(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
@@ -147,10 +170,20 @@ export class Runs {
    * @param isNew whether this request created the run
    * @throws ApiError run_not_found if the run was rolled back or deleted
    */
-  async output(run: RunRow, signal: AbortSignal, { isNew = false } = {}): Promise<string> {
+  async output(run: RunRow, signal: AbortSignal, options: { isNew?: boolean } = {}): Promise<string> {
+    return (await this.ending(run, signal, options)).output;
+  }
+
+  /** Like {@link output}, with the status of the run. */
+  async ending(
+    run: RunRow,
+    signal: AbortSignal,
+    { isNew = false } = {},
+  ): Promise<{ status: RunStatus; output: string }> {
     const ending = run.ended_at === null ? await this.#context.engine.events.ending(run, signal, { isNew }) : run;
     if (!ending) throw new ApiError("run_not_found");
-    return ending.output === null || ending.output === "null" ? "{}" : ending.output;
+    const output = ending.output === null || ending.output === "null" ? "{}" : ending.output;
+    return { status: ending.status as RunStatus, output };
   }
 
   /**
@@ -184,7 +217,7 @@ export class Runs {
     for await (const events of this.#context.engine.events.follow(run, seen, signal)) {
       if (!hasMetadata && events[0]?.event === "gap") yield metadata;
       hasMetadata = true;
-      yield events;
+      yield toRunEvents(events);
     }
     // Every stream begins with the metadata, including the stream of a run that ended before it started.
     if (!hasMetadata) yield metadata;
@@ -219,13 +252,12 @@ export class Runs {
     thread: ThreadRow,
     request: RunRequest & { after_seconds?: number },
     busy: boolean,
-    temporary = false,
+    { temporary = false, run_id = newId(), keep_paused = false }: StatelessOptions & { temporary?: boolean } = {},
   ): Promise<RunRow> {
     const { graph_id, assistant_id } = assistant;
-    const run_id = newId();
     const threadMetadata = JSON.parse(thread.metadata) as JsonObject;
     const parsed = { ...thread, metadata: threadMetadata };
-    const { kwargs, metadata } = mergeRequest(request, assistant, parsed, { run_id, temporary }, caller);
+    const { kwargs, metadata } = mergeRequest(request, assistant, parsed, { run_id, temporary, keep_paused }, caller);
     // Binds the thread to the graph that reads its state. A queued run binds the thread when it starts.
     const bound = busy ? threadMetadata : { ...threadMetadata, graph_id, assistant_id };
     const changed_at = await setThreadBusy(tx, thread.thread_id, JSON.stringify(bound));

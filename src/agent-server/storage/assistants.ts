@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { MetadataFilter } from "../../platform/contract/caller.ts";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { AssistantFilter, VersionSearch } from "../contract/assistants.ts";
@@ -104,6 +105,21 @@ export const searchAssistants = (
   paging: Paging,
 ): Promise<AssistantRow[]> =>
   tx.all(assistantsMatching(tx, tenant_id, filter).selectAll().$call(paged(paging, "assistant_id")));
+
+/** Returns the first 100 characters of the names of all matching assistants, oldest first. */
+export const listAssistantNames = (
+  tx: Tx,
+  tenant_id: string,
+  filter: AccessibleAssistants,
+  limit: number,
+): Promise<Pick<AssistantRow, "assistant_id" | "graph_id" | "name">[]> =>
+  tx.all(
+    assistantsMatching(tx, tenant_id, filter)
+      .select(["assistant_id", "graph_id", sql<string>`substr(name, 1, 100)`.as("name")])
+      .orderBy("created_at")
+      .orderBy("assistant_id")
+      .limit(limit),
+  );
 
 export async function countAssistants(tx: Tx, tenant_id: string, filter: AccessibleAssistants): Promise<number> {
   const row = await tx.first(

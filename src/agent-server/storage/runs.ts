@@ -164,6 +164,14 @@ export const nextStartedRun = (
 export const lastStartedRun = (tx: Tx, thread_id: string): Promise<StartedRun | undefined> =>
   tx.first(startedRuns(tx, thread_id).orderBy("started_at", "desc").orderBy("seq", "desc"));
 
+/** Returns the thread's started run with the highest `seq` up to the given one. */
+export const startOf = (
+  tx: Tx,
+  thread_id: string,
+  seq: number,
+): Promise<Pick<StartedRun, "seq" | "started_at"> | undefined> =>
+  tx.first(startedRuns(tx, thread_id).where("seq", "<=", seq).orderBy("seq", "desc"));
+
 /** Whether a run of the thread that was accepted later has started. */
 export async function wasOvertaken(tx: Tx, { thread_id, seq }: Pick<RunRow, "thread_id" | "seq">): Promise<boolean> {
   const query = tx.k.selectFrom("runs").select("seq").where("thread_id", "=", thread_id).where("seq", ">", seq);
@@ -249,3 +257,12 @@ export const setThreadSnapshot = (tx: Tx, run_id: string, snapshot: ThreadSnapsh
   const thread_snapshot = JSON.stringify(snapshot);
   return tx.run(tx.k.updateTable("runs").set({ thread_snapshot }).where("run_id", "=", run_id));
 };
+
+/** Makes a stateless run and its hidden thread an ordinary run and thread. */
+export async function keepStateless(
+  tx: Tx,
+  { run_id, thread_id }: Pick<RunRow, "run_id" | "thread_id">,
+): Promise<void> {
+  await tx.run(tx.k.updateTable("threads").set({ hidden: 0 }).where("thread_id", "=", thread_id));
+  await tx.run(tx.k.updateTable("runs").set({ temporary: 0 }).where("run_id", "=", run_id));
+}

@@ -5,7 +5,7 @@ import { prepared } from "../../platform/database/prepared.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 import type { ThreadStatus } from "../contract/records.ts";
 import type { ThreadRow } from "./schema.ts";
-import { accessible, escapeLike, like, matching, type Paging, paged } from "./search.ts";
+import { accessible } from "./search.ts";
 import { requestTraceDeletions } from "./trace-deletions.ts";
 
 export type ThreadTtl = Pick<ThreadRow, "ttl_strategy" | "ttl_ms">;
@@ -14,7 +14,7 @@ export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" |
 /** Whether a thread with the strategy `delete` has exceeded its time to live and is not busy. Reads do not return such a thread. */
 const isExpired = sql<boolean>`(threads.ttl_strategy = 'delete' and threads.status <> 'busy'
   and threads.updated_at + threads.ttl_ms <= now_ms())`;
-const isReadable = sql<boolean>`(threads.ttl_ms is null or not ${isExpired})`;
+export const isReadable = sql<boolean>`(threads.ttl_ms is null or not ${isExpired})`;
 
 /** Stores a new, idle thread. Returns undefined if the id is taken; the id of an expired thread is free. */
 export async function insertThread(tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> {
@@ -115,6 +115,10 @@ const lockQuery = prepared<ThreadKey, ThreadRow & { is_readable: boolean }>((k, 
   ),
 );
 
+/** Whether any workspace has a thread with this id. */
+export const isThreadId = async (tx: Tx, thread_id: string): Promise<boolean> =>
+  (await tx.first(tx.k.selectFrom("threads").select("thread_id").where("thread_id", "=", thread_id))) !== undefined;
+
 /** Whether a thread exists and has expired. */
 export const isThreadExpired = async (tx: Tx, thread_id: string): Promise<boolean> =>
   (await tx.first(expiredQuery(tx, { thread_id }))) !== undefined;
@@ -143,51 +147,6 @@ export const listExpiredThreads = (
 };
 
 export const setPruned = (tx: Tx, thread_id: string): Promise<number> => updateThread(tx, thread_id, { pruned: 1 });
-
-export interface ThreadFilter {
-  ids?: string[];
-  metadata?: object;
-  values?: object;
-  status?: ThreadStatus;
-  /** Substring of the stored values, keys included, or prefix of the id; case-insensitive (SQLite: A to Z only). */
-  text?: string;
-  /** See docs/custom-auth.md. */
-  access?: MetadataFilter | undefined;
-}
-
-export const searchThreads = (tx: Tx, tenant_id: string, filter: ThreadFilter, paging: Paging): Promise<ThreadRow[]> =>
-  tx.all(threadsMatching(tx, tenant_id, filter).selectAll().$call(paged(paging, "thread_id")));
-
-export async function countThreads(tx: Tx, tenant_id: string, filter: ThreadFilter): Promise<number> {
-  const row = await tx.first(threadsMatching(tx, tenant_id, filter).select((s) => s.fn.countAll<number>().as("count")));
-  return Number(row?.count ?? 0);
-}
-
-function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, status, text, access }: ThreadFilter) {
-  let query = tx.k
-    .selectFrom("threads")
-    .where("tenant_id", "=", tenant_id)
-    .where("hidden", "=", 0)
-    .where(isReadable)
-    .$call(matching({ metadata, values }))
-    .$call(accessible(access));
-  if (ids) query = query.where("thread_id", "in", ids.length > 0 ? ids : [""]);
-  if (status) query = query.where("status", "=", status);
-  if (text)
-    query = query.where((e) =>
-      // The stored text is JSON, so the pattern needs its escapes.
-      e.or([
-        like("values", `%${escapeLike(JSON.stringify(text).slice(1, -1))}%`),
-        like("thread_id", `${escapeLike(text)}%`),
-      ]),
-    );
-  return query;
-}
-
-export async function listThreadIds(tx: Tx, tenant_id: string, filter: ThreadFilter): Promise<string[]> {
-  const rows = await tx.all(threadsMatching(tx, tenant_id, filter).select("thread_id"));
-  return rows.map(({ thread_id }) => thread_id);
-}
 
 /** Changes a thread at the request of a client. */
 export async function patchThread(

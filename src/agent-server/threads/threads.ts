@@ -20,17 +20,17 @@ import {
 import { mergedMetadata } from "../metadata.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
+import { countThreads, searchThreads } from "../storage/thread-search.ts";
 import {
   copyThread,
-  countThreads,
   deleteThread,
   findThread,
   insertThread,
   lockThread,
   patchThread,
-  searchThreads,
   type ThreadTtl,
 } from "../storage/threads.ts";
+import { toRunEvents } from "../thread-protocol/protocol-events.ts";
 import { requireThread, type ThreadStates } from "./thread-states.ts";
 
 export class Threads {
@@ -72,6 +72,12 @@ export class Threads {
     return { ...toThread(row), ...(include?.includes("ttl") && { ttl: ttlRecord(row) }) };
   }
 
+  /** Like {@link get}, but returns undefined if the caller has no such thread. */
+  async find(caller: Caller, thread_id: string): Promise<Thread | undefined> {
+    const row = await findThread(this.#context.database.read, caller.tenant_id, thread_id, filterOf(caller, "threads"));
+    return row && !row.hidden ? toThread(row) : undefined;
+  }
+
   async patch(caller: Caller, thread_id: string, body: ThreadPatch): Promise<Thread> {
     const row = await this.#context.database.write(async (tx) => {
       const thread = await requireThread(tx, caller, thread_id, lockThread);
@@ -104,7 +110,7 @@ export class Threads {
     modes: readonly ThreadStreamMode[],
     after: string | undefined,
     signal: AbortSignal,
-  ): Promise<AsyncGenerator<StreamedEvent[]>> {
+  ): Promise<AsyncGenerator<readonly StreamedEvent[]>> {
     const { database, engine } = this.#context;
     const thread = await requireThread(database.read, caller, thread_id);
     const position = after === undefined ? await engine.threadEvents.now(thread) : positionOf(after);
@@ -142,10 +148,11 @@ export class Threads {
 async function* eventsOf(
   batches: AsyncGenerator<ThreadEvent[]>,
   modes: readonly ThreadStreamMode[],
-): AsyncGenerator<StreamedEvent[]> {
+): AsyncGenerator<readonly StreamedEvent[]> {
   for await (const events of batches) {
     const wanted = events.filter(({ mode }) => modes.includes(mode));
-    if (wanted.length > 0) yield wanted.map(({ event, data, at }) => ({ event, data, seq: idOf(at) }));
+    const sent = toRunEvents(wanted.map(({ event, data, at }) => ({ event, data, seq: idOf(at) })));
+    if (sent.length > 0) yield sent;
   }
 }
 

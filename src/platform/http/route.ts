@@ -1,6 +1,7 @@
 import type { OpenAPIHono, RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { WebSocket } from "ws";
 import type { Caller } from "../contract/caller.ts";
 import { exactIssues } from "../contract/validation-errors.ts";
 import { ApiError } from "../errors.ts";
@@ -10,13 +11,23 @@ import type { BodyParser } from "./body-parser.ts";
 /** Registers `listener` to be called when the caller's access ends. The returned function removes it. */
 export type OnAccessEnd = (listener: (error: ApiError) => void) => () => void;
 
+/** Accepts the WebSocket that a request opens. The response of the handler is then ignored. */
+export type AcceptSocket = (serve: (socket: WebSocket) => void) => void;
+
 export interface Env {
   /**
-   * Set only for requests from within this process: the caller, and whether the HTTP app of the project or a webhook sends the request.
-   * Requests from the network cannot set them.
+   * Requests from the network cannot set these. `caller` and `origin` are set for requests from within this process: the caller, and whether
+   * the HTTP app of the project or a webhook sends the request. `accept` is set for requests that open a WebSocket.
    */
-  Bindings: { caller?: Caller | undefined; origin?: "app" | "webhook" | undefined };
-  Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: OnAccessEnd; authorize: Authorize | undefined };
+  Bindings: { caller?: Caller | undefined; origin?: "app" | "webhook" | undefined; accept?: AcceptSocket };
+  Variables: {
+    caller: Caller;
+    body_parser: BodyParser;
+    onAccessEnd: OnAccessEnd;
+    /** Throws too_many_open if the caller has reached its limit of open responses. For routes that stay open only for some requests. */
+    requireOpenResponse: () => void;
+    authorize: Authorize | undefined;
+  };
 }
 
 /** The parts of a checked request that its authorization reads and may replace. */
@@ -63,16 +74,18 @@ export interface RequestErrors {
   malformedJson(error: JsonError): Error;
 }
 
-/** Errors whose message contains up to three reasons. */
-const plainErrors: RequestErrors = {
+/** Returns errors whose message contains up to three reasons. */
+export const errorsOf = (code: "invalid_request" | "invalid_command"): RequestErrors => ({
   invalid(mismatches) {
     const reasons = mismatches.flatMap(({ part, issues }) =>
       exactIssues(issues).map(({ issue, path }) => `${[part, ...path].join(".")}: ${issue.message}`),
     );
-    return new ApiError("invalid_request", { reason: reasons.slice(0, 3).join("; ") });
+    return new ApiError(code, { reason: reasons.slice(0, 3).join("; ") });
   },
-  malformedJson: ({ message }) => new ApiError("invalid_request", { reason: `The body ${message}.` }),
-};
+  malformedJson: ({ message }) => new ApiError(code, { reason: `The body ${message}.` }),
+});
+
+const plainErrors = errorsOf("invalid_request");
 
 export interface InputRules {
   query(context: Context): Record<string, string | string[]>;
@@ -99,9 +112,9 @@ const lenientInput: InputRules = {
 export const withoutNul = (text: string): string => text.replaceAll("\0", "\ufffd");
 
 /** Serves a route and adds it to the OpenAPI document. */
-export function serve<R extends RouteConfig>(app: App, route: R, handler: Handler<R>): void {
+export function serve<R extends RouteConfig>(app: App, route: R, handler: Handler<R>, errors = plainErrors): void {
   app.openAPIRegistry.registerPath(route);
-  handleRoute(app, route, handler, plainErrors);
+  handleRoute(app, route, handler, errors);
 }
 
 /** Like {@link serve}, but not in the OpenAPI document, and with other rules for input and errors. */

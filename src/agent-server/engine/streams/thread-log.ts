@@ -1,8 +1,10 @@
 import type { Database } from "../../../platform/database/database.ts";
 import { pollUntil } from "../../../platform/database/poll-until.ts";
 import type { ThreadStreamMode } from "../../contract/records.ts";
+import type { StoredEvent } from "../../storage/event-reader.ts";
 import { lastEventSeq } from "../../storage/events.ts";
-import { findRun, lastStartedRun, nextStartedRun, type StartedRun } from "../../storage/runs.ts";
+import { findRun, lastStartedRun, nextStartedRun, type StartedRun, startOf } from "../../storage/runs.ts";
+import type { RunRow } from "../../storage/schema.ts";
 import { findThread, type ThreadKey } from "../../storage/threads.ts";
 import type { EventLog } from "./event-log.ts";
 
@@ -16,6 +18,13 @@ export interface Position extends Pick<StartedRun, "started_at" | "seq"> {
 
 export const START: Position = { started_at: 0, seq: 0, event: 0 };
 
+/** The position after all events of a run. */
+export const endOf = ({ started_at, seq }: Pick<Position, "started_at" | "seq">): Position => ({
+  started_at,
+  seq,
+  event: END,
+});
+
 /** A run's events are followed by the lifecycle event of its end, then its state. */
 const ENDED = 1e12;
 const STATE = ENDED + 1;
@@ -28,6 +37,8 @@ export interface ThreadEvent {
   /** JSON text. */
   data: string;
   at: Position;
+  /** The event of the run. Readers of the same run share it. Undefined for events of the thread. */
+  stored?: StoredEvent;
 }
 
 /** The events of all runs of a thread, one run after the other, read from the logs of the runs. */
@@ -40,6 +51,18 @@ export class ThreadLog {
     this.#database = database;
     this.#events = events;
     this.#poll_ms = poll_ms;
+  }
+
+  /** Returns the position after the event with a number of the run with the given `seq`, or after the earlier runs if it has not started. */
+  async positionOf({ thread_id }: ThreadKey, seq: number, event: number): Promise<Position> {
+    const run = await startOf(this.#database.read, thread_id, seq);
+    if (!run) return START;
+    return run.seq === seq ? { ...run, event: Math.min(event, END) } : endOf(run);
+  }
+
+  /** Returns the thread's last started run. */
+  last({ thread_id }: ThreadKey): Promise<StartedRun | undefined> {
+    return lastStartedRun(this.#database.read, thread_id);
   }
 
   /** Returns the position after all stored events. */
@@ -103,15 +126,26 @@ export class ThreadLog {
     if (seen === undefined) yield [lifecycle({ event: "started" }, 0)];
     if ((seen ?? 0) < ENDED) {
       for await (const events of this.#events.follow(run, seen ?? 0, signal))
-        yield events.map(({ seq: n, event, data }) => ({ mode: "run_modes" as const, event, data, at: at(n) }));
+        yield events.map((stored) => {
+          const { event, data } = stored;
+          return { mode: "run_modes" as const, event, data, at: at(stored.seq), stored };
+        });
     }
     const ended = await findRun(this.#database.read, run);
     const status = ended?.status ?? "rolled_back";
-    if ((seen ?? 0) < ENDED) yield [lifecycle({ event: END_EVENTS[status] ?? status, status }, ENDED)];
+    const error = errorOf(ended);
+    if ((seen ?? 0) < ENDED)
+      yield [lifecycle({ event: END_EVENTS[status] ?? status, status, ...(error && { error }) }, ENDED)];
     if (!ended) return;
     const state = `{"run_id":"${run_id}","status":"${status}","values":${ended.output ?? "null"}}`;
     yield [{ mode: "state_update", event: "state_update", data: state, at: at(STATE) }];
   }
+}
+
+/** The error message of a failed run. */
+function errorOf(run: Pick<RunRow, "status" | "output"> | undefined): string | undefined {
+  if (!run?.output || (run.status !== "error" && run.status !== "timeout")) return undefined;
+  return (JSON.parse(run.output) as { __error__?: { message?: string } }).__error__?.message;
 }
 
 /** Lifecycle event of a run's end, by status. For other statuses, the event has the name of the status. */

@@ -6,8 +6,10 @@ import { INTERRUPT, isConsumedResume, toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
 import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
+import { MessageBlocks } from "./message-blocks.ts";
 import { openTasks, summarize } from "./state.ts";
-import { StreamTranslator, sourceModes } from "./stream-modes.ts";
+import { StreamedState, StreamTranslator, sourceModes } from "./stream-modes.ts";
+import { PROTOCOL_MODES, type ProtocolEvent, ThreadProtocolTranslator, withMessageBlocks } from "./thread-protocol.ts";
 import { type TracedExecution, tracingCallbacks } from "./tracer.ts";
 import { toWire } from "./wire.ts";
 
@@ -49,10 +51,13 @@ export interface Execution {
   tracing: TracedExecution | undefined;
 }
 
+const NO_THREAD_PROTOCOL =
+  "The thread protocol (version 2 of streaming) requires a newer version of @langchain/langgraph. Update it, or use the run endpoints.";
+
 /** Never rejects: an error is returned as an outcome. */
 export async function executeRun(execution: Execution): Promise<HostOutcome> {
-  const { order, head, graphs, controls, emit } = execution;
-  const translator = new StreamTranslator(order.kwargs.stream_mode, emit);
+  const { order, head, graphs, controls } = execution;
+  const streamed = new StreamedState();
   const scope: Scope = { run: order, metadata: checkpointMetadata(order), head: { data: head } };
   // LangGraph records the consumption of a resume value only in memory; a later claim would pass it to the next interrupt, too.
   scope.isResumeConsumed = execution.prior_writes.some(isConsumedResume);
@@ -65,9 +70,9 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
     graph = loaded.graph;
     scope.commits = new CommitPoints(order.kwargs.durability, graph);
     controls.signal.throwIfAborted();
-    await stream(loaded, execution, scope, translator);
+    await stream(loaded, execution, scope, streamed);
     controls.signal.throwIfAborted();
-    return await finished(graph, order, scope, translator);
+    return await finished(graph, order, scope, streamed);
   } catch (error) {
     return await failed(error, graph, execution, scope);
   }
@@ -77,9 +82,9 @@ async function stream(
   { graph, library }: LoadedGraph,
   execution: Execution,
   scope: Scope,
-  translator: StreamTranslator,
+  streamed: StreamedState,
 ): Promise<void> {
-  const { order, controls, prior_writes } = execution;
+  const { order, controls, prior_writes, emit } = execution;
   const { kwargs } = order;
   const resumed = hasOwnCheckpoint(execution);
   const { RunControl } = library.langgraph;
@@ -90,10 +95,11 @@ async function stream(
     ...(control && { control }),
     ...(execution.tracing && { callbacks: tracingCallbacks(library, execution.tracing) }),
     signal: controls.signal,
-    streamMode: sourceModes(kwargs.stream_mode),
-    subgraphs: kwargs.subgraphs,
   };
   const input = resumed || prior_writes.length > 0 ? null : await inputOf(graph, library, execution, scope);
+  if (kwargs.stream_protocol === "v2") return streamThreadProtocol({ graph, library }, input, options, emit, streamed);
+  const translator = new StreamTranslator(kwargs.stream_mode, emit, streamed);
+  const modes = { ...options, streamMode: sourceModes(kwargs.stream_mode), subgraphs: kwargs.subgraphs };
   const take = (chunk: unknown) => {
     const [namespace, mode, data] = kwargs.subgraphs
       ? (chunk as [string[], string, unknown])
@@ -101,18 +107,43 @@ async function stream(
     translator.take(namespace, mode, data);
   };
   if (!kwargs.stream_mode.includes("events")) {
-    const chunks = (await graph.stream(input as never, options as never)) as AsyncIterable<unknown>;
+    const chunks = (await graph.stream(input as never, modes as never)) as AsyncIterable<unknown>;
     for await (const chunk of chunks) take(chunk);
     return;
   }
   const events = graph.streamEvents(
     input as never,
-    { ...options, version: "v2" } as never,
+    { ...modes, version: "v2" } as never,
   ) as unknown as AsyncIterable<StreamEvent>;
   for await (const event of events) {
     // The chunks of the root graph are those of graph.stream(); the rest are LangChain events.
     if (event.event === "on_chain_stream" && event.run_id === order.run_id) take(event.data.chunk);
     else translator.takeEvent(event);
+  }
+}
+
+async function streamThreadProtocol(
+  { graph, library }: Pick<LoadedGraph, "graph" | "library">,
+  input: unknown,
+  options: Record<string, unknown>,
+  emit: Execution["emit"],
+  streamed: StreamedState,
+): Promise<void> {
+  const { createGraphRunStream } = library.langgraph;
+  if (!createGraphRunStream) throw new Error(NO_THREAD_PROTOCOL);
+  const translator = new ThreadProtocolTranslator(emit, streamed);
+  const messages = new MessageBlocks();
+  // With any `version` except v3, LangGraph also streams references to checkpoints, and passes models the same callbacks as without it.
+  const modes = { ...options, streamMode: PROTOCOL_MODES, subgraphs: true, version: "v2" };
+  const chunks = (await graph.stream(input as never, modes as never)) as never;
+  const events = createGraphRunStream(withMessageBlocks(chunks, messages) as never, [
+    ...(graph.streamTransformers ?? []),
+  ]);
+  try {
+    for await (const event of events as AsyncIterable<ProtocolEvent>) translator.take(event);
+  } finally {
+    for (const event of messages.fail()) translator.takeMessage(event);
+    translator.end();
   }
 }
 
@@ -182,12 +213,12 @@ async function finished(
   graph: CompiledGraph,
   order: RunOrder,
   scope: Scope,
-  translator: StreamTranslator,
+  streamed: StreamedState,
 ): Promise<HostOutcome> {
-  const { lastValues, interrupts } = translator;
+  const { lastValues, interrupts } = streamed;
   if (interrupts === undefined && lastValues !== undefined) {
     // The last values of a completed graph are its state.
-    const output = translator.lastValuesText ?? toWire(lastValues);
+    const output = streamed.lastValuesText ?? toWire(lastValues);
     return { ended: "success", output, state: { values: output, next: [], interrupts: "{}" }, error: undefined };
   }
   const state = await readSummary(graph, order, scope);

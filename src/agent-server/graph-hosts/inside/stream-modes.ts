@@ -1,7 +1,7 @@
 import { toCheckpointKey } from "./state.ts";
 import { isMessage, type Message, toWire } from "./wire.ts";
 
-type Emit = (event: string, data: string) => void;
+export type Emit = (event: string, data: string) => void;
 
 /** LangGraph modes by stream mode of the API, where they differ. */
 const SOURCES: Record<string, string[]> = {
@@ -16,11 +16,8 @@ export function sourceModes(requested: readonly string[]): string[] {
   return [...new Set(["values", ...requested.flatMap((mode) => SOURCES[mode] ?? [mode])])];
 }
 
-/** Converts the stream of a graph to the requested events, and records the final values and interrupts. */
-export class StreamTranslator {
-  readonly #requested: ReadonlySet<string>;
-  readonly #emit: Emit;
-  readonly #messages: MessageEvents;
+/** The state of a run's graph according to its stream. */
+export class StreamedState {
   /** The last complete state of the root graph. */
   lastValues: unknown;
   /** The last complete state as JSON text, if it was sent as an event. */
@@ -28,32 +25,8 @@ export class StreamTranslator {
   /** The interrupts of the root graph: empty for a breakpoint, undefined if it was not interrupted. */
   interrupts: unknown[] | undefined;
 
-  constructor(requested: readonly string[], emit: Emit) {
-    this.#requested = new Set(requested);
-    this.#emit = emit;
-    this.#messages = new MessageEvents(emit);
-  }
-
-  take(namespace: readonly string[], mode: string, chunk: unknown): void {
-    if (mode === "values" && namespace.length === 0) this.#recordValues(chunk);
-    if (this.#requested.has("messages")) {
-      if (mode === "messages") this.#messages.takeToken(chunk as [unknown, Record<string, unknown>]);
-      if (mode === "values") this.#messages.takeValues(chunk);
-    }
-    if (mode === "messages") {
-      if (this.#requested.has("messages-tuple")) this.#emit(eventName("messages", namespace), toWire(chunk));
-    } else if (this.#requested.has(mode)) {
-      const text = toWire(CONVERSIONS[mode]?.(chunk) ?? chunk);
-      if (chunk === this.lastValues) this.lastValuesText = text;
-      this.#emit(eventName(mode, namespace), text);
-    }
-  }
-
-  takeEvent(event: { tags?: string[] }): void {
-    if (this.#requested.has("events") && !event.tags?.includes("langsmith:hidden")) this.#emit("events", toWire(event));
-  }
-
-  #recordValues(chunk: unknown): void {
+  /** @param chunk a chunk of the mode `values` of the root graph */
+  record(chunk: unknown): void {
     if (typeof chunk === "object" && chunk !== null && "__interrupt__" in chunk) {
       this.interrupts = [...(this.interrupts ?? []), ...(chunk.__interrupt__ as unknown[])];
     } else {
@@ -63,7 +36,41 @@ export class StreamTranslator {
   }
 }
 
-const eventName = (event: string, namespace: readonly string[]) => [event, ...namespace].join("|");
+/** Converts the stream of a graph to the requested events, and records the state of the graph. */
+export class StreamTranslator {
+  readonly #requested: ReadonlySet<string>;
+  readonly #emit: Emit;
+  readonly #state: StreamedState;
+  readonly #messages: MessageEvents;
+
+  constructor(requested: readonly string[], emit: Emit, state: StreamedState) {
+    this.#requested = new Set(requested);
+    this.#emit = emit;
+    this.#state = state;
+    this.#messages = new MessageEvents(emit);
+  }
+
+  take(namespace: readonly string[], mode: string, chunk: unknown): void {
+    if (mode === "values" && namespace.length === 0) this.#state.record(chunk);
+    if (this.#requested.has("messages")) {
+      if (mode === "messages") this.#messages.takeToken(chunk as [unknown, Record<string, unknown>]);
+      if (mode === "values") this.#messages.takeValues(chunk);
+    }
+    if (mode === "messages") {
+      if (this.#requested.has("messages-tuple")) this.#emit(eventName("messages", namespace), toWire(chunk));
+    } else if (this.#requested.has(mode)) {
+      const text = toWire(CONVERSIONS[mode]?.(chunk) ?? chunk);
+      if (chunk === this.#state.lastValues) this.#state.lastValuesText = text;
+      this.#emit(eventName(mode, namespace), text);
+    }
+  }
+
+  takeEvent(event: { tags?: string[] }): void {
+    if (this.#requested.has("events") && !event.tags?.includes("langsmith:hidden")) this.#emit("events", toWire(event));
+  }
+}
+
+export const eventName = (event: string, namespace: readonly string[]) => [event, ...namespace].join("|");
 
 /** The API returns the configs of these modes as references to checkpoints, without internal fields. */
 const CONVERSIONS: Record<string, (chunk: unknown) => unknown> = {
@@ -89,7 +96,7 @@ function toPublicCheckpoint({ config, parentConfig, tasks, ...payload }: Record<
   };
 }
 
-function toPublicTask({ state, ...task }: Record<string, unknown>): Record<string, unknown> {
+export function toPublicTask({ state, ...task }: Record<string, unknown>): Record<string, unknown> {
   if (state === undefined) return task;
   return { ...task, state: null, checkpoint: toCheckpointKey(state as Config) };
 }

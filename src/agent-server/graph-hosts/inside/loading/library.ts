@@ -4,9 +4,12 @@ import { firstFound, formatOf, load, locate, type ModuleFormat, type PackageCopy
 /** The graph's own copies of the LangGraph modules, because host and graph exchange instances (messages, Send, Command, checkpointer). */
 export interface Library {
   messages: typeof import("@langchain/core/messages");
-  /** `RunControl` was added in version 1.4. Without it, a run cannot be stopped between two steps. */
+  /**
+   * `RunControl` was added in version 1.4. Without it, a run cannot be stopped between two steps. Without `createGraphRunStream`, graphs
+   * cannot stream the events of the thread protocol.
+   */
   langgraph: Pick<typeof import("@langchain/langgraph"), "Command" | "Send"> &
-    Partial<Pick<typeof import("@langchain/langgraph"), "RunControl">>;
+    Partial<Pick<typeof import("@langchain/langgraph"), "RunControl" | "createGraphRunStream">>;
   checkpoint: typeof import("@langchain/langgraph-checkpoint");
   /** Undefined if the version has no such modules: runs are then not traced. */
   tracing: TracingLibrary | undefined;

@@ -30,7 +30,7 @@ let used = new Map<string, PackageCopy>();
 let importing = import.meta.url;
 /** Imports run one at a time, so that each used copy is assigned to its import. */
 let lastImport: Promise<unknown> = Promise.resolve();
-/** By folder of a copy, the format in which the project last imported it. Failed imports do not count. */
+/** The format in which the project last imported each copy, by the copy's folder. Failed imports do not count. */
 const formats = new Map<string, ModuleFormat>();
 /**
  * Folders of Threadmill's package copies that the project uses because the packages are not installed in the project.
@@ -55,7 +55,7 @@ export function importModule(url: string): Promise<Imported> {
   return imported;
 }
 
-/** Returns the format in which the project uses the package copy that a module belongs to. */
+/** Returns the module format in which the project uses the package copy that a module belongs to; by default `import`. */
 export const formatOf = (url: string): ModuleFormat =>
   [...formats].find(([folder]) => url.startsWith(folder))?.[1] ?? "import";
 

@@ -1,0 +1,106 @@
+import type { Context } from "hono";
+import { ApiError } from "../../platform/errors.ts";
+import { clientAbortOf } from "../../platform/http/client-abort.ts";
+import { type App, type Env, errorsOf, serve } from "../../platform/http/route.ts";
+import type { SelectHeaders } from "../../platform/lib/header-selection.ts";
+import type { Log } from "../../platform/lib/log.ts";
+import { agentServerRoutes } from "../contract/routes.ts";
+import type { StreamedEvent } from "../engine/index.ts";
+import { CommandError, errorResponse } from "../thread-protocol/command-error.ts";
+import type { ThreadCommands } from "../thread-protocol/commands.ts";
+import type { ThreadStreams } from "../thread-protocol/thread-streams.ts";
+import { SseFormatter, sseResponse } from "./sse.ts";
+import { ThreadSocket } from "./thread-socket.ts";
+import { withHeadersOf } from "./trace-headers.ts";
+
+export interface ThreadProtocolOptions {
+  thread_commands: ThreadCommands;
+  thread_streams: ThreadStreams;
+  heartbeat_ms: number;
+  configurable_headers: SelectHeaders | undefined;
+  log: Log;
+}
+
+export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): void {
+  const { thread_commands, thread_streams, heartbeat_ms, log } = options;
+  const { sendCommand, streamEvents, openSocket } = agentServerRoutes.thread_protocol;
+  const withHeaders = withHeadersOf(options.configurable_headers);
+  const formatter = new ProtocolFormatter();
+  const errors = errorsOf("invalid_command");
+
+  serve(
+    app,
+    sendCommand,
+    async ({ caller, params, body, context }) => {
+      const adapt = <Run extends Parameters<typeof withHeaders>[0]>(run: Run) => withHeaders(run, context);
+      return context.json(await thread_commands.execute(caller, params.thread_id, body, adapt));
+    },
+    errors,
+  );
+
+  serve(
+    app,
+    streamEvents,
+    async ({ caller, params, body, context }) => {
+      const client = clientAbortOf(context);
+      const start = { signal: client.signal, replaysEnded: !takesAnyEnd(context) };
+      const events = await thread_streams.events(caller, params.thread_id, body, start);
+      return sseResponse(untilDeleted(events), {
+        client,
+        heartbeat_ms,
+        formatter,
+        onError: (error) => log.warn({ error }, "thread protocol stream failed"),
+      });
+    },
+    errors,
+  );
+
+  serve(app, openSocket, ({ caller, params, context }) => {
+    const accept = context.env?.accept;
+    if (!accept) throw new ApiError("websocket_required");
+    const { thread_id } = params;
+    const authorize = context.get("authorize");
+    const body_parser = context.get("body_parser");
+    const adapt = <Run extends Parameters<typeof withHeaders>[0]>(run: Run) => withHeaders(run, context);
+    const client = clientAbortOf(context);
+    accept((socket) => {
+      new ThreadSocket(socket, {
+        caller,
+        thread_id,
+        streams: thread_streams,
+        parse: (text) => body_parser.parseText(text),
+        async execute(command) {
+          const parts = { params, query: {}, body: command, caller };
+          const allowed = (await authorize?.(sendCommand, parts)) ?? parts;
+          return thread_commands.execute(allowed.caller, thread_id, allowed.body as typeof command, adapt);
+        },
+        client,
+        heartbeat_ms,
+        log,
+      });
+    });
+    return context.body(null);
+  });
+}
+
+class ProtocolFormatter extends SseFormatter {
+  override errorEvent({ message }: { message: string }): StreamedEvent {
+    return errorEvent(new CommandError("permission_denied", message));
+  }
+}
+
+/** The Python client takes the end of any run for the end of its own, and ignores no event that it has seen on another connection. */
+const takesAnyEnd = ({ req }: Context<Env>): boolean => /^langgraph-sdk-py\//.test(req.header("user-agent") ?? "");
+
+async function* untilDeleted(
+  events: AsyncGenerator<readonly StreamedEvent[]>,
+): AsyncGenerator<readonly StreamedEvent[]> {
+  yield* events;
+  yield [errorEvent(new CommandError("unknown_error", "The thread was deleted."))];
+}
+
+/** An error that ends a stream. It belongs to no command. */
+const errorEvent = (error: CommandError): StreamedEvent => ({
+  event: "error",
+  data: JSON.stringify(errorResponse(null, error)),
+});

@@ -1,0 +1,146 @@
+import type { WebSocket } from "ws";
+import type { Caller } from "../../platform/contract/caller.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { accessEndError, type ClientAbort } from "../../platform/http/client-abort.ts";
+import { JsonError } from "../../platform/lib/json/json.ts";
+import type { Log } from "../../platform/lib/log.ts";
+import { eventSelection, type ProtocolCommand, protocolCommand } from "../contract/thread-protocol.ts";
+import { CommandError, errorResponse, parsed } from "../thread-protocol/command-error.ts";
+import type { ThreadStreams } from "../thread-protocol/thread-streams.ts";
+
+export interface ThreadSocketOptions {
+  caller: Caller;
+  thread_id: string;
+  streams: ThreadStreams;
+  /** Executes a command that is no subscription. */
+  execute(command: ProtocolCommand): Promise<object>;
+  parse(text: string): Promise<unknown>;
+  /** Aborted when the caller loses access. */
+  client: ClientAbort;
+  heartbeat_ms: number;
+  log: Log;
+}
+
+const MAX_SUBSCRIPTIONS = 100;
+
+/** A code from 4000 is 4000 plus the HTTP status. Clients do not connect again after most codes for 4xx. */
+const CLOSE_CODES = { access_ended: 4401, not_found: 4404 };
+
+/** Serves the commands and the subscriptions of one WebSocket, one command after the other. */
+export class ThreadSocket {
+  readonly #socket: WebSocket;
+  readonly #options: ThreadSocketOptions;
+  readonly #subscriptions = new Map<string, AbortController>();
+  #count = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(socket: WebSocket, options: ThreadSocketOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    const unwatch = options.client.watchAccess();
+    const stopHeartbeat = this.#startHeartbeat();
+    options.client.signal.addEventListener("abort", () => this.#endAccess());
+    socket.on("message", (data) => {
+      // Paused until the command is executed, so that a client cannot queue commands in memory.
+      socket.pause();
+      this.#last = this.#last.then(() => this.#receive(String(data))).finally(() => socket.resume());
+    });
+    // Errors of a socket are followed by `close`.
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      stopHeartbeat();
+      unwatch();
+      for (const subscription of this.#subscriptions.values())
+        subscription.abort(new Error("The client disconnected."));
+    });
+  }
+
+  async #receive(text: string): Promise<void> {
+    let id: number | null = null;
+    try {
+      const command = parsed(protocolCommand, await this.#options.parse(text));
+      id = command.id;
+      if (command.method === "subscription.subscribe") await this.#subscribe(command);
+      else if (command.method === "subscription.unsubscribe") this.#unsubscribe(command);
+      else await this.#send(await this.#options.execute(command));
+    } catch (error) {
+      await this.#fail(id, error);
+    }
+  }
+
+  async #subscribe({ id, params }: ProtocolCommand): Promise<void> {
+    const { caller, thread_id, streams } = this.#options;
+    const selection = parsed(eventSelection, params);
+    if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
+      throw new CommandError("invalid_argument", `A connection has at most ${MAX_SUBSCRIPTIONS} subscriptions.`);
+    const controller = new AbortController();
+    const events = await streams.events(caller, thread_id, selection, { signal: controller.signal });
+    const subscription_id = String(++this.#count);
+    this.#subscriptions.set(subscription_id, controller);
+    await this.#send({ type: "success", id, result: { subscription_id }, meta: { thread_id } });
+    void this.#stream(events, controller.signal);
+  }
+
+  #unsubscribe({ id, params }: ProtocolCommand): void {
+    const { subscription_id } = params;
+    const subscription = this.#subscriptions.get(String(subscription_id));
+    if (!subscription)
+      throw new CommandError("no_such_subscription", `The subscription "${subscription_id}" does not exist.`);
+    this.#subscriptions.delete(String(subscription_id));
+    subscription.abort(new Error("The client has unsubscribed."));
+    void this.#send({ type: "success", id, result: {}, meta: { thread_id: this.#options.thread_id } });
+  }
+
+  /** Sends the next batch when the client has taken the last one. */
+  async #stream(events: AsyncGenerator<readonly { data: string }[]>, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const batch of events) {
+        const sent = batch.map(({ data }) => this.#sendText(data));
+        await sent.at(-1);
+      }
+      await this.#send(errorResponse(null, new CommandError("unknown_error", "The thread was deleted.")));
+      this.#socket.close(CLOSE_CODES.not_found, "The thread was deleted.");
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#options.log.warn({ error }, "thread protocol stream failed");
+      this.#socket.terminate();
+    }
+  }
+
+  async #fail(id: number | null, error: unknown): Promise<void> {
+    const invalid = error instanceof JsonError && new CommandError("invalid_argument", `The message ${error.message}.`);
+    const isKnown = invalid || error instanceof CommandError || error instanceof ApiError;
+    if (!isKnown) this.#options.log.error({ error }, "command of a thread failed");
+    await this.#send(errorResponse(id, invalid || error));
+    if (error instanceof ApiError && error.code === "thread_not_found")
+      this.#socket.close(CLOSE_CODES.not_found, "The thread does not exist.");
+  }
+
+  #endAccess(): void {
+    const refusal = accessEndError(this.#options.client);
+    if (!refusal) return;
+    void this.#send(errorResponse(null, new CommandError("permission_denied", refusal.message)));
+    this.#socket.close(CLOSE_CODES.access_ended, "Access has ended.");
+  }
+
+  /** Proxies close idle connections, and a client that has vanished does not answer. */
+  #startHeartbeat(): () => void {
+    let isAlive = true;
+    this.#socket.on("pong", () => {
+      isAlive = true;
+    });
+    const timer = setInterval(() => {
+      if (!isAlive) return this.#socket.terminate();
+      isAlive = false;
+      this.#socket.ping();
+    }, this.#options.heartbeat_ms);
+    return () => clearInterval(timer);
+  }
+
+  #send = (message: object): Promise<void> => this.#sendText(JSON.stringify(message));
+
+  /** Resolves when the text is written, also if the connection is closed: `close` ends its streams. */
+  #sendText(text: string): Promise<void> {
+    return new Promise((resolve) => this.#socket.send(text, () => resolve()));
+  }
+}

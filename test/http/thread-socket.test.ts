@@ -1,0 +1,133 @@
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { until } from "../support/until.ts";
+import { ADMIN, closedService, newKey } from "./callers.ts";
+import { Scenario, type Wire } from "./scenario.ts";
+
+/** A WebSocket of a thread, with all messages that the service has sent. */
+class Connection {
+  readonly socket: WebSocket;
+  readonly messages: Wire[] = [];
+  readonly closed: Promise<[code: number]>;
+
+  constructor(url: string, headers: Record<string, string> = {}) {
+    this.socket = new WebSocket(url.replace("http", "ws"), { headers });
+    this.socket.on("message", (data) => this.messages.push(JSON.parse(String(data))));
+    this.closed = once(this.socket, "close") as Promise<[code: number]>;
+  }
+
+  opened = () => once(this.socket, "open");
+
+  async command(id: number, method: string, params: object = {}): Promise<Wire> {
+    this.socket.send(JSON.stringify({ id, method, params }));
+    return this.until(`the response to ${method}`, (message) => message.id === id);
+  }
+
+  async until(what: string, fits: (message: Wire) => boolean): Promise<Wire> {
+    await until(what, async () => this.messages.some(fits));
+    return this.messages.find(fits);
+  }
+
+  rootEvents = () =>
+    this.messages
+      .filter(({ method, params }) => method === "lifecycle" && params.namespace.length === 0)
+      .map(({ params }) => params.data.event);
+}
+
+describe("the WebSocket of a thread", () => {
+  let api: Scenario;
+  let url: string;
+  beforeAll(async () => {
+    api = await Scenario.start("sqlite");
+    url = await api.service.listen();
+  });
+  afterAll(() => api.stop());
+
+  async function open(thread_id: string, headers?: Record<string, string>): Promise<Connection> {
+    const connection = new Connection(`${url}/threads/${thread_id}/stream/events`, headers);
+    await connection.opened();
+    return connection;
+  }
+
+  it("executes commands and streams the events of its subscriptions", async () => {
+    const connection = await open(crypto.randomUUID());
+    const { result } = await connection.command(1, "subscription.subscribe", { channels: ["lifecycle", "values"] });
+    const started = await connection.command(2, "run.start", { assistant_id: "chain", input: { steps: ["in"] } });
+    expect(started).toMatchObject({ type: "success", result: { run_id: expect.any(String) } });
+    await connection.until("the end of the run", () => connection.rootEvents().includes("completed"));
+    expect(connection.rootEvents()).toEqual(["running", "completed"]);
+
+    const { subscription_id } = result;
+    expect(await connection.command(3, "subscription.unsubscribe", { subscription_id })).toMatchObject({ result: {} });
+    expect(await connection.command(4, "subscription.unsubscribe", { subscription_id })).toMatchObject({
+      error: "no_such_subscription",
+    });
+    // The response comes before the events that it repeats.
+    const count = connection.messages.length;
+    await connection.command(5, "subscription.subscribe", { channels: ["lifecycle"], since: 0 });
+    await connection.until("the repeated events", () => connection.rootEvents().length === 4);
+    expect(connection.messages[count]).toMatchObject({ id: 5, type: "success" });
+    connection.socket.close();
+  });
+
+  it("answers what is no command with an error, and stays open", async () => {
+    const connection = await open(await api.newThread());
+    for (const text of ["{", "[]", '{"id":"1","method":"run.start"}', `${"[".repeat(200)}${"]".repeat(200)}`]) {
+      const count = connection.messages.length;
+      connection.socket.send(text);
+      await until("an error", async () => connection.messages.length > count);
+      expect(connection.messages.at(-1)).toMatchObject({ type: "error", id: null, error: "invalid_argument" });
+    }
+    expect(await connection.command(1, "run.stop")).toMatchObject({ error: "unknown_command" });
+    expect(await connection.command(2, "subscription.subscribe", {})).toMatchObject({ error: "invalid_argument" });
+    expect(await connection.command(3, "state.get", { namespace: [] })).toMatchObject({ type: "success" });
+    connection.socket.close();
+  });
+
+  it("closes with the status of an error: a thread that is deleted", async () => {
+    const thread_id = await api.newThread();
+    const connection = await open(thread_id);
+    await connection.command(1, "subscription.subscribe", { channels: ["values"] });
+    await api.call("DELETE", `/threads/${thread_id}`);
+    expect(await connection.closed).toEqual([4404, expect.anything()]);
+  });
+
+  it("refuses pages of other origins, other paths and requests without a WebSocket", async () => {
+    const refusal = async (path: string, headers: Record<string, string> = {}) => {
+      const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, { headers });
+      const [error] = await once(socket, "error");
+      return (error as Error).message;
+    };
+    const path = `/threads/${crypto.randomUUID()}/stream/events`;
+    expect(await refusal(path, { origin: "https://evil.invalid" })).toMatch("403");
+    expect(await refusal("/threads/none/stream/events")).toMatch("422");
+    expect((await fetch(`${url}${path}`)).status).toBe(426);
+  });
+
+  it("needs a key when the service has keys, and ends with the key", async () => {
+    const closed = await closedService("sqlite");
+    const at = `${await closed.service.listen()}/threads/${crypto.randomUUID()}/stream/events`;
+    const [error] = await once(new WebSocket(at.replace("http", "ws")), "error");
+    expect((error as Error).message).toMatch("401");
+    const { id, key } = await newKey(closed);
+    const connection = new Connection(at, { "x-api-key": key });
+    await connection.opened();
+    await connection.command(1, "subscription.subscribe", { channels: ["values"] });
+    await closed.call("DELETE", `/admin/keys/${id}`, undefined, ADMIN);
+    expect(await connection.closed).toEqual([4401, expect.anything()]);
+    expect(connection.messages.at(-1)).toMatchObject({ id: null, error: "permission_denied" });
+    await closed.stop();
+  });
+
+  it("is closed for a restart when the service stops", async () => {
+    const other = await Scenario.start("sqlite");
+    const at = `${await other.service.listen()}/threads/${crypto.randomUUID()}/stream/events`;
+    const connection = new Connection(at);
+    await connection.opened();
+    await connection.command(1, "subscription.subscribe", { channels: ["values"] });
+    await other.stop();
+    const [code] = await connection.closed;
+    expect([1006, 1012]).toContain(code);
+  });
+});
