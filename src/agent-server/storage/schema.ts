@@ -13,6 +13,7 @@ declare module "../../platform/database/schema.ts" {
     checkpoint_writes: CheckpointWriteRow;
     active_rollout: ActiveRolloutRow;
     crons: CronRow;
+    store_embeddings: StoreEmbeddingRow;
     store_items: StoreItemRow;
     store_vectors: StoreVectorTable;
     trace_deletions: TraceDeletionRow;
@@ -266,6 +267,13 @@ export interface StoreItemRow {
 
 interface StoreVectorTable extends Omit<StoreVectorRow, "vector_no"> {
   vector_no: Generated<number>;
+}
+
+/** A copy of a vector for pgvector. The table exists only on Postgres with this extension; see storage/store/embeddings.ts. */
+export interface StoreEmbeddingRow extends Pick<StoreVectorRow, "vector_no" | "tenant_id" | "namespace"> {
+  dims: number;
+  /** In the binary format of pgvector. */
+  embedding: Uint8Array;
 }
 
 /** The embedding of one text of an item. */

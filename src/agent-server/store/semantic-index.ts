@@ -27,7 +27,11 @@ export class SemanticIndex {
   readonly #embed: Embed;
   readonly #vectors: VectorSearch;
 
-  constructor(database: Database, index: { dims: number; fields: readonly string[] }, embed: Embed) {
+  constructor(
+    database: Database,
+    index: { dims: number; fields: readonly string[]; max_loaded_bytes: number },
+    embed: Embed,
+  ) {
     const wrong = index.fields.find((path) => !TEXT_PATH.test(path));
     if (wrong !== undefined)
       throw new ConfigError(
@@ -36,7 +40,7 @@ export class SemanticIndex {
     this.#database = database;
     this.#index = index;
     this.#embed = embed;
-    this.#vectors = new VectorSearch(database, index.dims);
+    this.#vectors = new VectorSearch(database, index);
   }
 
   /** Returns the vectors of the texts of each write. */

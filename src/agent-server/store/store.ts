@@ -40,10 +40,12 @@ export class Store {
   readonly #settings: StoreSettings;
   readonly #semantic: SemanticIndex | undefined;
 
-  constructor(database: Database, settings: StoreSettings, embed: Embed) {
+  constructor(database: Database, settings: StoreSettings & { max_loaded_vector_bytes: number }, embed: Embed) {
     this.#database = database;
     this.#settings = settings;
-    this.#semantic = settings.index && new SemanticIndex(database, settings.index, embed);
+    this.#semantic =
+      settings.index &&
+      new SemanticIndex(database, { ...settings.index, max_loaded_bytes: settings.max_loaded_vector_bytes }, embed);
   }
 
   async put(tenant_id: string, puts: readonly ItemPut[]): Promise<void> {

@@ -1,12 +1,15 @@
 import type { Database } from "../../platform/database/database.ts";
 import { WorkerRpc } from "../../platform/lib/worker-rpc.ts";
-import { lastVectorNo, listVectors } from "../storage/store/vectors.ts";
+import { fillEmbeddings, findNearest, prepareEmbeddings } from "../storage/store/embeddings.ts";
+import { countVectors, lastVectorNo, listVectors } from "../storage/store/vectors.ts";
 import type { Nearest, VectorOperations } from "./vector-search-thread.ts";
 
 /** Vectors per database query: a page of vectors with 384 dimensions takes 3 MB. */
 const PAGE = 2_000;
 /** The vectors of the most recently searched workspaces stay in memory, up to this many bytes. */
 const MAX_BYTES = 2 ** 30;
+/** Each workspace counts as at least this many bytes: it reserves 8 GiB of virtual addresses, of which a process has 128 TiB. */
+const MIN_BYTES = 2 ** 20;
 /** All vectors of a workspace are loaded again, without deleted ones, when their number exceeds this multiple of the last full load. */
 const MAX_GROWTH = 2;
 const MIN_RELOAD = 10_000;
@@ -28,11 +31,15 @@ type FindNearest = (prefix: string, query: Float32Array, limit: number) => Promi
 
 /**
  * Exact search over the vectors of a workspace in a worker thread. The first search of a workspace loads its vectors. Later ones load what
- * was added since. Deleted vectors are still found: the caller checks whether they exist.
+ * was added since. Deleted vectors are still found: the caller checks whether they exist. Large workspaces are searched in Postgres if it has
+ * the extension pgvector, which takes longer but no memory of this process.
  */
 export class VectorSearch {
   readonly #database: Database;
   readonly #dims: number;
+  readonly #max_loaded_bytes: number;
+  /** Workspaces whose vectors exceeded `max_loaded_bytes`. */
+  readonly #large = new Set<string>();
   /** By workspace, least recently searched first. */
   readonly #loaded = new Map<string, Loaded>();
   readonly #worker = new WorkerRpc<VectorOperations>({
@@ -44,13 +51,19 @@ export class VectorSearch {
     },
   });
 
-  constructor(database: Database, dims: number) {
+  /** @param max_loaded_bytes maximum size of the vectors of a workspace in memory, if Postgres can search them */
+  constructor(database: Database, { dims, max_loaded_bytes }: { dims: number; max_loaded_bytes: number }) {
     this.#database = database;
     this.#dims = dims;
+    this.#max_loaded_bytes = max_loaded_bytes;
   }
 
   /** Calls `work` with a function that searches the vectors that were committed before this call. */
   async use<T>(tenant_id: string, work: (nearest: FindNearest) => Promise<T>): Promise<T> {
+    if (await this.#isInPostgres(tenant_id)) {
+      await fillEmbeddings(this.#database, tenant_id);
+      return work((...args) => this.#findInPostgres(tenant_id, ...args));
+    }
     const loaded = this.#loaded.get(tenant_id) ?? newlyLoaded();
     this.#loaded.delete(tenant_id);
     this.#loaded.set(tenant_id, loaded);
@@ -67,6 +80,27 @@ export class VectorSearch {
 
   stop(): Promise<void> {
     return this.#worker.terminate();
+  }
+
+  async #isInPostgres(tenant_id: string): Promise<boolean> {
+    if (this.#database.read.dialect.name === "sqlite") return false;
+    if (!this.#large.has(tenant_id)) {
+      const { last_no, count } = this.#loaded.get(tenant_id) ?? newlyLoaded();
+      const exceeds = (vectors: number) => vectors * this.#dims * 4 > this.#max_loaded_bytes;
+      if (!exceeds(count + (await countVectors(this.#database.read, tenant_id, last_no)))) return false;
+      // Some of the loaded vectors may have been deleted.
+      if (!exceeds(await countVectors(this.#database.read, tenant_id, 0))) return false;
+      this.#large.add(tenant_id);
+    }
+    if (!(await prepareEmbeddings(this.#database))) return false;
+    if (this.#loaded.get(tenant_id)?.users === 0) await this.#drop(tenant_id);
+    return true;
+  }
+
+  async #findInPostgres(tenant_id: string, prefix: string, query: Float32Array, limit: number): Promise<Nearest> {
+    const bytes = new Uint8Array(query.buffer, query.byteOffset, query.byteLength);
+    const rows = await findNearest(this.#database.search, { tenant_id, prefix, query: bytes, limit });
+    return { numbers: rows.map(({ vector_no }) => vector_no), scores: rows.map(({ score }) => score) };
   }
 
   async #load(tenant_id: string, loaded: Loaded): Promise<void> {
@@ -97,10 +131,14 @@ export class VectorSearch {
   async #evict(): Promise<void> {
     let bytes = 0;
     for (const [tenant_id, { count, users }] of [...this.#loaded].reverse()) {
-      bytes += count * this.#dims * 4;
+      bytes += Math.max(count * this.#dims * 4, MIN_BYTES);
       if (bytes <= MAX_BYTES || users > 0) continue;
-      this.#loaded.delete(tenant_id);
-      await this.#worker.call("drop", [tenant_id]);
+      await this.#drop(tenant_id);
     }
+  }
+
+  async #drop(tenant_id: string): Promise<void> {
+    this.#loaded.delete(tenant_id);
+    await this.#worker.call("drop", [tenant_id]);
   }
 }

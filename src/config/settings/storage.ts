@@ -19,7 +19,7 @@ export const storageSettings = {
     visibility: "public",
     default: ".threadmill",
     meaning:
-      "Data folder. It is created if it does not exist. With SQLite it contains the databases (`threadmill.db` with `-wal`, `-shm` and `.note`, `experiments.db`, `lock.db`, `owner.pid`) and `encryption.keys`. It also contains the cache of type schemas and, in `control/`, the uploads, builds and data of deployments.",
+      "Data folder. It is created if it does not exist. With SQLite it contains the databases (`threadmill.db` and `experiments.db`, each with `-wal` and `-shm`, and `threadmill.db.note`), the lock files `lock.db` and `owner.pid`, and `encryption.keys`. It also contains the cache of type schemas and, in `control/`, the uploads, builds and data of deployments.",
   }),
   encryption_keys: setting("THREADMILL_ENCRYPTION_KEYS", list, {
     visibility: "public",
@@ -27,7 +27,7 @@ export const storageSettings = {
     default: "",
     shown_default: "a file in the data folder",
     meaning:
-      "Comma-separated keys that encrypt secrets in the database: 32 bytes each, in base64 (`openssl rand -base64 32`). The first key encrypts; all keys decrypt. Required with Postgres. See [security.md](security.md#encryption-at-rest).",
+      "Comma-separated keys that encrypt secrets in the database: 32 bytes each, in base64 (`openssl rand -base64 32`). The first key encrypts; all keys decrypt. With Postgres, either this or `THREADMILL_ENCRYPTION_KEYS_FILE` is required. See [security.md](security.md#encryption-at-rest).",
   }),
   encryption_keys_file: setting("THREADMILL_ENCRYPTION_KEYS_FILE", (file) => resolve(file), {
     shown_default: "`encryption.keys` in the data folder",

@@ -113,7 +113,7 @@ export interface ItemFilter {
 }
 
 /** Selects the namespaces that start with the labels of a prefix. The upper bound ends with "/", the next character after ".". */
-const below = (prefix: string, namespace = sql`store_items.namespace`) => {
+export const below = (prefix: string, namespace = sql`store_items.namespace`) => {
   if (prefix === "") return sql<boolean>`1 = 1`;
   return sql<boolean>`(${namespace} >= ${prefix} and ${namespace} < ${`${prefix.slice(0, -1)}/`})`;
 };

@@ -29,6 +29,12 @@ export async function lastVectorNo(database: Database, tenant_id: string): Promi
   });
 }
 
+/** Counts the vectors of a workspace whose `vector_no` is greater than `after`. */
+export async function countVectors(tx: Tx, tenant_id: string, after: number): Promise<number> {
+  const query = tx.k.selectFrom("store_vectors").where("tenant_id", "=", tenant_id).where("vector_no", ">", after);
+  return Number((await tx.first(query.select((e) => e.fn.countAll<number>().as("count"))))?.count);
+}
+
 export const insertVectors = (tx: Tx, item: ItemKey, vectors: readonly Uint8Array[]): Promise<void> =>
   insertMany(
     tx,
@@ -36,7 +42,7 @@ export const insertVectors = (tx: Tx, item: ItemKey, vectors: readonly Uint8Arra
     vectors.map((vector) => ({ ...item, vector })),
   );
 
-/** Returns up to `limit` vectors of a workspace with numbers greater than `after` and at most `last`, in the order of their numbers. */
+/** Returns up to `limit` vectors of a workspace with `after < vector_no <= last`, in the order of `vector_no`. */
 export const listVectors = (
   tx: Tx,
   tenant_id: string,
