@@ -9,6 +9,7 @@ import { DefaultAssistants } from "./agent-server/assistants/default-assistants.
 import { CronScheduler } from "./agent-server/crons/cron-scheduler.ts";
 import { TraceOutbox } from "./agent-server/engine/index.ts";
 import { type CatalogContent, GraphCatalog } from "./agent-server/graph-catalog.ts";
+import type { StartHost } from "./agent-server/graph-hosts/host.ts";
 import { TypeSchemaReader } from "./agent-server/graph-hosts/type-schemas/reader.ts";
 import type { AppHost } from "./agent-server/index.ts";
 import { Disconnects } from "./agent-server/runs/disconnects.ts";
@@ -20,6 +21,7 @@ import { createAccess, openVault, requireAuthentication } from "./app/compose/ac
 import { createCustomAuth } from "./app/compose/auth.ts";
 import { createAppHost, createEngine, traceStoreIn } from "./app/compose/engine.ts";
 import { experimentsOptions, synchronousOf } from "./app/compose/experiments.ts";
+import { hostStarter } from "./app/compose/graph-hosts.ts";
 import { createHttp } from "./app/compose/http.ts";
 import { openData } from "./app/compose/open-data.ts";
 import { createWebhookPolicy, createWebhookSender } from "./app/compose/webhooks.ts";
@@ -32,7 +34,7 @@ import type { DeploymentRouter } from "./control-plane/router/deployment-router.
 import { createExperimentsService, type ExperimentsService } from "./experiments/worker/experiments-service.ts";
 import { DEFAULT_TENANT } from "./platform/contract/caller.ts";
 import { BodyParser } from "./platform/http/body-parser.ts";
-import type { App } from "./platform/http/route.ts";
+import type { App, Env } from "./platform/http/route.ts";
 import { type BackgroundService, periodicService } from "./platform/lib/background-service.ts";
 import type { Log } from "./platform/lib/log.ts";
 
@@ -40,7 +42,7 @@ export { type Listening, listen } from "./app/server.ts";
 
 /** A service that is started but does not listen yet. */
 export interface Threadmill {
-  fetch(request: Request): Response | Promise<Response>;
+  fetch(request: Request, bindings?: Env["Bindings"]): Response | Promise<Response>;
   front: DeploymentFront;
   router: DeploymentRouter;
   /** The routes in Hono's syntax: `:name` is a path parameter. Middleware has the method ALL. */
@@ -55,8 +57,16 @@ export interface Threadmill {
   stop(): Promise<void>;
 }
 
-/** The composition root: creates and starts all parts of the service. */
-export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
+/**
+ * The composition root: creates and starts all parts of the service.
+ *
+ * @param startHost starts the graph hosts that execute runs; the program passes one whose first host is already loading the graphs
+ */
+export async function startThreadmill(
+  config: Config,
+  log: Log,
+  startHost: StartHost = hostStarter(config),
+): Promise<Threadmill> {
   const keys = config.only ? undefined : keySourceOf(config);
   const { database, close } = await openData(config, synchronousOf(config), log);
   const seal = keys ? await openKeyRing(database, keys, log) : noEncryption;
@@ -75,7 +85,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   // An instance of a deployment keeps its traces in an outbox, from which the control plane fetches them.
   const trace_outbox = config.rollout === undefined ? undefined : new TraceOutbox();
   const traceStore = trace_outbox ?? (config.only ? undefined : traces);
-  const engine = createEngine(config, database, catalog, { vault: getVault, fetchAs, traceStore, metrics }, log);
+  const engine_services = { startHost, vault: getVault, fetchAs, traceStore, metrics };
+  const engine = createEngine(config, database, catalog, engine_services, log);
   await engine.start();
   const app_host = createAppHost(config, catalog, log);
   const ui_bundles = new UiBundles({ ...config, env: config.system_env, log }, config.ui);
@@ -144,7 +155,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const { app, front } = await createHttp(config, context, { ...http_services, body_parser }, log);
   served.resolve(app);
   return {
-    fetch: (request) => app.fetch(request),
+    fetch: (request, bindings) => app.fetch(request, bindings),
     front,
     router,
     routes: app.routes,

@@ -82,7 +82,7 @@ async function migrateOnly(flags: Flags): Promise<void> {
     import("../app/compose/open-data.ts"),
   ]);
   for (const part of ["agents", "experiments"] as const) {
-    const database = openDatabase(config, "full", log, part);
+    const database = await openDatabase(config, "full", log, part);
     try {
       const applied = await migrate(database, MIGRATIONS[part]);
       const { description } = database;

@@ -19,10 +19,12 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
     console.error(
       `warning: unknown settings: ${config.unknown_variables.join(", ")}. See docs/configuration.md for all settings.`,
     );
-  // Imported after the configuration is read, which halves the time until a configuration error is reported.
+  // All further modules are imported after the configuration is read, which halves the time until a configuration error is reported.
+  const { startFirstHost } = await import("../app/compose/graph-hosts.ts");
+  const startHost = startFirstHost(config);
   const { listen, startThreadmill } = await import("../main.ts");
   const dev = command === "dev" ? await import("./watch-graphs.ts") : undefined;
-  const service = await startThreadmill(config, log);
+  const service = await startThreadmill(config, log, startHost);
   const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
   if (command === "serve") rejectLoadFailures(await loaded, config);
   const listening = await listen(config, service);

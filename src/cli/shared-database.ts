@@ -12,7 +12,7 @@ export async function withSharedDatabase<T>(
 ): Promise<T> {
   const config = readStorageConfig(flags, process.env);
   const log = createLog(config.log_level);
-  const database = openDatabase(config, "full", log);
+  const database = await openDatabase(config, "full", log);
   try {
     await migrate(database, MIGRATIONS.agents);
     return await work(database, log);

@@ -46,7 +46,7 @@ type SettingValues = ValuesOf<
 /** The default fraction of runs that are traced, by command. Tracing all runs costs 30 % of the throughput of runs with one node. */
 const TRACING_RATE = { dev: 1, serve: 0.1 };
 
-/** Intervals in milliseconds that are not configurable. Tests use shorter ones. */
+/** Intervals in milliseconds, and a limit, that are not configurable. Tests use smaller ones. */
 const INTERVALS = {
   /** Time without a response after which a graph host receives no new runs. */
   host_silent_ms: 1_000,
@@ -66,6 +66,8 @@ const INTERVALS = {
   webhook_retry_ms: 3_000,
   /** Time limit of a handler of the authentication module. */
   auth_timeout_ms: 10_000,
+  /** If Postgres has the extension pgvector, larger workspaces are searched there: 175,000 vectors of 384 dimensions. */
+  max_loaded_vector_bytes: 2 ** 28,
 };
 
 export type Intervals = typeof INTERVALS;
@@ -78,7 +80,7 @@ export interface Config extends SettingValues, Intervals {
   project_dir: string;
   config_file: string;
   graphs: readonly GraphSpec[];
-  /** Environment of the graph hosts: the variables of this process without its secrets, and those of langgraph.json. */
+  /** Environment of the graph hosts: the variables of this process except its secrets, and the variables in langgraph.json. */
   graph_env: Readonly<Record<string, string>>;
   /** Paths of langgraph.json fields that have no effect. `serve` does not start if there are any. */
   ignored_fields: readonly string[];

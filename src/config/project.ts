@@ -85,9 +85,9 @@ export function readPrefix(value: unknown, file: string): string {
   );
 }
 
-const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta", "ui"] as const;
+const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta", "ui", "mcp"] as const;
 
-/** Groups that langgraph.json can disable. `runs` includes crons and /webhooks; `meta` is /info, /metrics, /docs and /openapi.json. */
+/** Groups that langgraph.json can disable. `runs` includes crons, /webhooks and /ag-ui; `meta` is /info, /metrics, /docs and /openapi.json. */
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 
 /**
@@ -132,8 +132,8 @@ export const KNOWN_FIELDS: KnownFields = {
     disable_webhooks: true,
     disable_store: true,
     disable_ui: true,
-    // These disable features that Threadmill does not have.
     disable_mcp: true,
+    // Disables a feature that Threadmill does not have.
     disable_a2a: true,
   },
   // readWebhooks rejects unknown fields.

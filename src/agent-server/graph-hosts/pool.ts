@@ -34,7 +34,7 @@ const MAX_ISOLATED = 2;
 
 const PING_INTERVAL_MS = 250;
 
-/** A host that loads the graphs responds between two imports. On a busy machine, one import has taken more than a minute. */
+/** A host that is loading the graphs can respond only between two imports. On a busy machine, one import has taken more than a minute. */
 const LOAD_TIMEOUT_MS = 180_000;
 
 /** Delay before the next start after a host died while it loaded the graphs. */
@@ -121,7 +121,7 @@ export class HostPool implements BackgroundService {
     for (const host of this.#hosts) if (host.runs.has(run_id)) host.send(message);
   }
 
-  /** Frees the slot of a run. A node that ignores its abort may continue in the host. */
+  /** Frees the slot of a run. A node that ignores the abort signal may continue in the host. */
   release({ run_id, epoch }: RunEpoch, host: PooledHost): void {
     // A later claim of the run may occupy the same host.
     if (host.runs.get(run_id)?.epoch === epoch) host.runs.delete(run_id);

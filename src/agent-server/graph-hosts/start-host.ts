@@ -68,3 +68,31 @@ export const startInline: StartHost = (setup: HostSetup, listener: HostListener)
     },
   };
 };
+
+/**
+ * Starts a host before its user exists. The first call of the returned function hands this host over, with the messages that it has
+ * sent; further calls start new hosts.
+ */
+export function startAhead(startHost: StartHost, setup: HostSetup): StartHost {
+  let listener: HostListener | undefined;
+  const undelivered: ((to: HostListener) => void)[] = [];
+  const deliver = (event: (to: HostListener) => void) => {
+    if (listener) event(listener);
+    else undelivered.push(event);
+  };
+  let host: GraphHost | undefined = startHost(setup, {
+    onMessage: (message) => deliver((to) => to.onMessage(message)),
+    onExit: (reason) => deliver((to) => to.onExit(reason)),
+  });
+  return (later_setup, to) => {
+    if (!host) return startHost(later_setup, to);
+    const first = host;
+    host = undefined;
+    listener = to;
+    // After the caller has received the host, and before further messages arrive.
+    queueMicrotask(() => {
+      for (const event of undelivered.splice(0)) event(to);
+    });
+    return first;
+  };
+}

@@ -4,13 +4,14 @@ import type { Vault } from "../../access/vault.ts";
 import { Engine, type FetchAs, type FindToken, type TraceStore } from "../../agent-server/engine/index.ts";
 import type { GraphCatalog } from "../../agent-server/graph-catalog.ts";
 import { AppHost } from "../../agent-server/graph-hosts/app-host.ts";
-import { startInline, startInThread } from "../../agent-server/graph-hosts/start-host.ts";
+import type { StartHost } from "../../agent-server/graph-hosts/host.ts";
 import type { Config } from "../../config/config.ts";
 import type { ExperimentsService } from "../../experiments/worker/experiments-service.ts";
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
+import { engineSetup, hostStarter, projectSetup } from "./graph-hosts.ts";
 import { fileOf } from "./open-data.ts";
 
 /** With a heap limit of 2 GB, V8 collects garbage less often: a history of 22 states of 10 MB needs 230 MB more. */
@@ -20,14 +21,11 @@ export function createEngine(
   config: Config,
   database: Database,
   catalog: GraphCatalog,
-  { vault, fetchAs, traceStore, metrics }: EngineServices,
+  { startHost, vault, fetchAs, traceStore, metrics }: EngineServices,
   log: Log,
 ): Engine {
-  const hosts = (memory_mb: number) => (config.inline ? startInline : startInThread(memory_mb));
-  const startHost = hosts(config.host_memory_mb);
-  const startReader = hosts(Math.min(config.host_memory_mb, READER_MEMORY_MB));
-  const embed = config.store.index?.embed;
-  const setup = () => ({ ...projectSetup(config, catalog), embed });
+  const startReader = hostStarter(config, Math.min(config.host_memory_mb, READER_MEMORY_MB));
+  const setup = () => engineSetup(config, catalog.content);
   const findToken: FindToken = async (user, request) =>
     (await vault()).flows.tokenForRun(user, request, browserUrl(config));
   return new Engine({
@@ -44,22 +42,17 @@ export function createEngine(
   });
 }
 
-const projectSetup = ({ project_dir }: Config, { graphs, content }: GraphCatalog) => ({
-  graphs,
-  env: content.graph_env,
-  project_dir,
-});
-
 /** Undefined if the project has no HTTP app. */
 export function createAppHost(config: Config, catalog: GraphCatalog, log: Log): AppHost | undefined {
   const { app } = config.http_app ?? {};
   if (!app) return undefined;
-  const startHost = config.inline ? startInline : startInThread(config.host_memory_mb);
-  const setup = () => ({ ...projectSetup(config, catalog), app });
-  return new AppHost({ startHost, setup, timeout_ms: config.host_dead_ms, log });
+  const setup = () => ({ ...projectSetup(config, catalog.content), app });
+  return new AppHost({ startHost: hostStarter(config), setup, timeout_ms: config.host_dead_ms, log });
 }
 
 export interface EngineServices {
+  /** Starts the hosts that execute runs. */
+  startHost: StartHost;
   vault: () => Promise<Vault>;
   fetchAs: FetchAs;
   metrics: Registry;

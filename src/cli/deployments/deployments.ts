@@ -73,7 +73,7 @@ export async function findDeployment(target: Target, name: string): Promise<Depl
   const found = await findByName(target, name);
   if (found) return found;
   throw new CommandError(
-    `There is no deployment "${name}" at ${target.url}. Run "threadmill deployments list" to list all.`,
+    `There is no deployment "${name}" at ${target.url}. Run "threadmill deployments list" to list all deployments.`,
   );
 }
 

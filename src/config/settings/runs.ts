@@ -51,7 +51,7 @@ export const runSettings = {
   shutdown_grace_ms: setting("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", seconds, {
     default: "20",
     meaning:
-      "Grace period in seconds for runs and deployment requests to finish when the service stops. Remaining runs then get the same period again, at least 1 s, to finish their current step.",
+      "Grace period in seconds for runs, and for requests that are routed to deployments, to finish when the service stops. Remaining runs then get the same period again, at least 1 s, to finish their current step.",
   }),
   cancel_grace_ms: setting("THREADMILL_CANCEL_GRACE", duration(), {
     default: "5s",

@@ -73,12 +73,13 @@ export const serverSettings = {
   }),
   body_limit_bytes: setting("HTTP_MAX_REQUEST_BODY_BYTES", integer(1024, MAX_BODY_BYTES), {
     default: "50000000",
-    meaning: "Maximum size of a request body in bytes. A larger body is rejected with status 413.",
+    meaning:
+      "Maximum size of a request body in bytes, except traces and uploads, which have their own limits. A larger body is rejected with status 413.",
   }),
   upload_limit_bytes: setting("THREADMILL_MAX_UPLOAD", size(1024, MAX_BODY_BYTES), {
     default: "200MB",
     meaning:
-      "Maximum size of an experiment upload, and of a trace request body after decompression. Experiment uploads are not kept in memory.",
+      "Maximum size of an experiment upload, and of a trace request body after decompression. As sent, a trace request body is limited to 64 MiB. Experiment uploads are not kept in memory.",
   }),
   source_limit_bytes: setting("THREADMILL_MAX_SOURCE", size(1024, MAX_BODY_BYTES), {
     default: "200MiB",

@@ -1,4 +1,4 @@
-import { maxConnections } from "../../platform/database/postgres/postgres.ts";
+import { maxConnections } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { WorkerRpc } from "../../platform/lib/worker-rpc.ts";
 import type { JsonPieces } from "../json-pieces.ts";

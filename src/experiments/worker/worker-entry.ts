@@ -1,6 +1,5 @@
 import { workerData } from "node:worker_threads";
 import { migrate } from "../../platform/database/migrate.ts";
-import { openPostgres } from "../../platform/database/postgres/postgres.ts";
 import { openSqlite } from "../../platform/database/sqlite/sqlite.ts";
 import { systemClock } from "../../platform/lib/clock.ts";
 import { createLog } from "../../platform/lib/log.ts";
@@ -19,7 +18,7 @@ const { database: location, log_level, worker, cache_mb, pool_size, span_export 
 const log = createLog(log_level);
 const database =
   "url" in location
-    ? openPostgres({ url: location.url, log, pool_size })
+    ? (await import("../../platform/database/postgres/postgres.ts")).openPostgres({ url: location.url, log, pool_size })
     : openSqlite({
         ...location,
         clock: systemClock,

@@ -55,6 +55,12 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** Connections of a pool on Postgres, unless another size is given. */
+export const POOL_SIZE = 10;
+
+/** Maximum connections to Postgres: those of the pool, and one for notifications. */
+export const maxConnections = (pool_size = POOL_SIZE): number => pool_size + 1;
+
 export type JsonOperator = "=" | ">" | ">=" | "<" | "<=";
 
 /** The differences between SQLite and Postgres. The SQL functions `now_ms()` and `json_contains()` exist in both. */
@@ -100,7 +106,7 @@ export interface Dialect {
   isUniqueViolation(error: unknown): boolean;
 }
 
-/** The current time in milliseconds since the epoch, from the clock that all processes of the database share. */
+/** The current time in milliseconds since the epoch, from the clock that all processes on the same database share. */
 export const nowMs = sql<number>`now_ms()`;
 
 export async function readNow(tx: Tx): Promise<number> {

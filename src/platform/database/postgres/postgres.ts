@@ -10,7 +10,7 @@ import {
 } from "kysely";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
-import { type Database, type Dialect, type Query, StatementCache, type Tx } from "../database.ts";
+import { type Database, type Dialect, POOL_SIZE, type Query, StatementCache, type Tx } from "../database.ts";
 import { isDisconnected } from "../database-errors.ts";
 import type { Hint } from "../hints.ts";
 import type { Schema } from "../schema.ts";
@@ -79,18 +79,8 @@ const types: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => (id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format)),
 };
 
-const DEFAULT_POOL_SIZE = 10;
-
-/** Maximum connections of {@link openPostgres}: those of the pool, and one for notifications. */
-export const maxConnections = (pool_size = DEFAULT_POOL_SIZE): number => pool_size + 1;
-
 /** Opens a Postgres database. The connections of the pool are opened when they are needed. */
-export function openPostgres({
-  url,
-  log,
-  pool_size: size = DEFAULT_POOL_SIZE,
-  lease_ms = 4_000,
-}: PostgresOptions): Database {
+export function openPostgres({ url, log, pool_size: size = POOL_SIZE, lease_ms = 4_000 }: PostgresOptions): Database {
   const worker_id = randomInt(1, 2 ** 31 - 1);
   const config: pg.PoolConfig = {
     connectionString: withoutApplicationName(url),
