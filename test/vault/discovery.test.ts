@@ -100,7 +100,7 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
     [
       "that leads to no server",
       () => ({ resource: `${mcp.url}/mcp`, authorization_servers: [mcp.url] }),
-      /does not publish metadata/,
+      /did not return metadata/,
     ],
     [
       "that leads into this network",

@@ -159,6 +159,24 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     await until("the new token is revoked", async () => !(await server.knows(renewed)));
   });
 
+  it("a token that is renewed while its refresh is refused is the renewed one", async () => {
+    const user = callerOf("renewed meanwhile");
+    await vault.connect(user, "basic");
+    await vault.expireTokens(user, "basic");
+    const [token] = await vault.tokens(user, "basic");
+    const { token_id = "" } = token ?? {};
+    await server.withdraw((await secretOf(user)).refresh_token ?? "");
+    const gate = Promise.withResolvers<void>();
+    server.gate = gate.promise;
+    const before = server.requests.length;
+    const asked = vault.authenticate(user, "basic");
+    await until("the refresh has begun", async () => server.requests.slice(before).includes("/token"));
+    const secret = sealToken(testSeal, { tenant_id: user.tenant_id, token_id }, { access_token: "renewed" });
+    await vault.database.write((tx) => updateToken(tx, token_id, { secret, expires_at: null, refresh_holder: null }));
+    gate.resolve();
+    expect(await asked).toMatchObject({ status: "completed", token: "renewed" });
+  });
+
   it("who died while refreshing holds a token no longer than the time limit", async () => {
     const user = callerOf("orphan");
     await vault.connect(user, "basic");

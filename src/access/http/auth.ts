@@ -44,7 +44,9 @@ export function authenticate(
         throw new ApiError("auth_failed", {}, new Error("The run belongs to a user, but auth.path is not set."));
       context.set("authorize", custom.authorize);
     }
-    if (isLimited) answers.check(caller, context.req.path);
+    const requireOpenResponse = () => (isLimited ? answers.check(caller) : undefined);
+    if (LONG_RUNNING.test(context.req.path)) requireOpenResponse();
+    context.set("requireOpenResponse", requireOpenResponse);
     context.set("caller", caller);
     context.set("onAccessEnd", (listener) => {
       const cleanups = [onEnd(listener), ...(isLimited ? [answers.enter(caller)] : [])];
@@ -87,7 +89,7 @@ export const credentialsOf = (header: (name: string) => string | undefined): Cre
 });
 
 /** Requests whose responses may stay open as long as a run takes. */
-const LONG_RUNNING = /\/(stream|wait|join)(\/|$)/;
+const LONG_RUNNING = /\/(stream|wait|join)(\/|$)|\/ag-ui\/[^/]+$/;
 
 /** Limits how many responses each user keeps open in this process. Every open response occupies memory. */
 class OpenResponseLimit {
@@ -99,10 +101,9 @@ class OpenResponseLimit {
   }
 
   /** @throws ApiError too_many_open before the request has any effect */
-  check(caller: Caller, path: string): void {
+  check(caller: Caller): void {
     const { user_id } = caller;
-    if (LONG_RUNNING.test(path) && this.#countOf(caller) >= this.#max)
-      throw new ApiError("too_many_open", { user_id, max: this.#max });
+    if (this.#countOf(caller) >= this.#max) throw new ApiError("too_many_open", { user_id, max: this.#max });
   }
 
   /** Counts one open response until the returned function is called. */

@@ -56,7 +56,7 @@ export function serveFlows(app: App, mounts: readonly string[], flows: Flows, op
     return answerCallback(flows, { ...params, ...query }, "../done");
   });
 
-  // The callback path of LangSmith, which may already be registered at providers.
+  // The callback path of LangSmith, which may already be registered with providers.
   const compatibleRoute = { ...routes.oauthCallback, path: "/host-oauth-callback/{provider_id}" };
   serveAt(app, mounts, compatibleRoute, ({ params, query }) =>
     answerCallback(flows, { ...params, ...query }, "../v2/auth/done"),

@@ -49,6 +49,8 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/webhooks", "agents"],
   ["/store", "agents"],
   ["/ui", "agents"],
+  ["/mcp", "agents"],
+  ["/ag-ui", "agents"],
   ["/deployments", "agents"],
   ["/api/v1", "experiments"],
   ["/api/v2", "experiments"],

@@ -205,7 +205,7 @@ async function authorizationServerMetadata(
       oauth.processDiscoveryResponse(url, response),
     );
   }
-  throw new DiscoveryError(`the authorization server ${issuer} does not publish metadata.`);
+  throw new DiscoveryError(`the authorization server ${issuer} did not return metadata.`);
 }
 
 async function fetchMetadata(

@@ -146,7 +146,10 @@ function changesOf(request: ProviderUpdate, seal: (secret: string) => string): P
   };
 }
 
-/** Fields that open flows depend on. A new secret is always a change, because encryption produces a different value each time. */
+/**
+ * Fields that open flows depend on. A secret in the request counts as a change even if it is the same, because encryption produces a
+ * different value each time.
+ */
 const FLOW_FIELDS = ["client_id", "client_secret", "auth_url", "token_url", "issuer"] as const;
 
 const changesTokenOrigin = ({ token_url }: Partial<NewProvider>, row: ProviderRow): boolean =>

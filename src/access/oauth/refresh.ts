@@ -128,33 +128,39 @@ async function storeGrant(
     }),
   );
   if (stored) return fresh(context, stored);
-  const current = await findToken(database.read, leased.tenant_id, leased.token_id);
-  if (current)
-    return unlessExpired(context, current, {
-      status: "unavailable",
-      reason: "the token was changed, or another refresh of it was started, during the refresh",
-    });
+  const state = await stateAfterChange(context, leased);
   // The token was deleted during the refresh, so the new token is not stored.
-  void revokeGrant(context, provider, secret);
-  return { status: "deleted" };
+  if (state.status === "deleted") void revokeGrant(context, provider, secret);
+  return state;
+}
+
+/** The state of a token that another caller changed or deleted during the refresh. */
+async function stateAfterChange(context: VaultContext, { tenant_id, token_id }: TokenRow): Promise<TokenState> {
+  const current = await findToken(context.database.read, tenant_id, token_id);
+  if (!current) return { status: "deleted" };
+  return unlessExpired(context, current, {
+    status: "unavailable",
+    reason: "the token was changed, or another refresh of it was started, during the refresh",
+  });
 }
 
 async function deleteRefusedToken(
-  { database, log }: VaultContext,
-  { token_id }: TokenRow,
+  context: VaultContext,
+  leased: TokenRow,
   holder: string,
   reason: string,
 ): Promise<TokenState> {
+  const { database, log } = context;
+  const { token_id } = leased;
   const deleted = await database.write(async (tx) => {
     const token = await deleteTokenIfLeased(tx, token_id, holder);
     if (token)
       await insertTokenEvents(tx, [newTokenEvent(token, { event_type: "token_deleted", source: "refresh", reason })]);
     return token;
   });
-  if (deleted) {
-    const { tenant_id: workspace_id, user_id, provider_id } = deleted;
-    log.info({ workspace_id, user_id, provider_id, token_id, reason }, "OAuth token deleted");
-  }
+  if (!deleted) return stateAfterChange(context, leased);
+  const { tenant_id: workspace_id, user_id, provider_id } = deleted;
+  log.info({ workspace_id, user_id, provider_id, token_id, reason }, "OAuth token deleted");
   return { status: "deleted" };
 }
 

@@ -9,7 +9,7 @@ import { openClientSecret } from "./provider-secret.ts";
 
 type RevocationContext = Pick<VaultContext, "log"> & ProviderContext;
 
-/** Limits the load on a provider, because the deletion of a provider revokes all of its tokens. */
+/** Limits the load on a provider: deleting its configuration revokes all of its tokens at once. */
 const MAX_CONCURRENT_REQUESTS = 5;
 
 /** Starts the revocation without waiting for it. Local tokens are deleted regardless of the result. Failures are logged without tokens. */
