@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 import { type Anything, apiOf, plain, query, unique } from "./query/api.ts";
 
 describe.each(databases)("versions of a dataset on %s", (database) => {
@@ -12,6 +13,11 @@ describe.each(databases)("versions of a dataset on %s", (database) => {
   const api = apiOf(() => service);
 
   /** A dataset of three examples; the second one was changed, then the first one was deleted. */
+  /** Changes within the same millisecond are one version. */
+  const nextMillisecond = () => {
+    const now = Date.now();
+    return until("the next millisecond", async () => Date.now() > now);
+  };
   const changedDataset = async () => {
     const { id } = await api.ok("POST", "/datasets", { name: unique() });
     const made = await api.ok(
@@ -20,7 +26,9 @@ describe.each(databases)("versions of a dataset on %s", (database) => {
       [0, 1, 2].map((n) => ({ dataset_id: id, inputs: { n } })),
     );
     const ids = made.map((example: Anything) => example.id) as [string, string, string];
+    await nextMillisecond();
     await api.ok("PATCH", `/examples/${ids[1]}`, { inputs: { n: "changed" } });
+    await nextMillisecond();
     await api.ok("DELETE", `/examples/${ids[0]}`);
     const path = `/datasets/${id}`;
     const versions = (await api.get(`${path}/versions`)) as { tags: string[] | null; as_of: string }[];

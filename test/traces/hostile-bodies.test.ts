@@ -274,4 +274,24 @@ describe("the bodies of a workspace that wait for room", () => {
     await stored.promise;
     expect(await pending.use("one", body(1), async (bytes) => bytes.length)).toBe(MIB);
   });
+
+  it("are not read until a body is stored", async () => {
+    const pending = new PendingBodies(200);
+    const allArrived = Promise.withResolvers<void>();
+    let [arrived, read] = [0, 0];
+    const store = () => {
+      if (++arrived === 3) allArrived.resolve();
+      return new Promise<never>(() => undefined);
+    };
+    async function* chunks() {
+      for (; read < 100; read++) yield new Uint8Array(MIB);
+    }
+    const codeOf = (body: ReturnType<typeof chunks> | Uint8Array[]) =>
+      pending.use("one", { chunks: body, length: undefined }, store).catch((error) => error.code);
+    const stored = Array.from({ length: 3 }, () => codeOf(Array.from({ length: 21 }, () => new Uint8Array(MIB))));
+    await allArrived.promise;
+    const open = Array.from({ length: 8 }, () => codeOf(chunks()));
+    expect(await Promise.all([...stored, ...open])).toEqual(Array(11).fill("unavailable"));
+    expect(read).toBeLessThan(8);
+  });
 });

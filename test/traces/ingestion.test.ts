@@ -254,6 +254,17 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await service.threadmill.fetch(new Request(s3_urls["attachment.page"].presigned_url))).status).toBe(404);
   });
 
+  it("moves feedback that is sent again for a run of another session", async () => {
+    const [first, second] = [run({ session_name: "feedback from" }), run({ session_name: "feedback to" })];
+    const id = randomUUID();
+    const score = (run_id: string) => ({ [`feedback.${id}`]: { run_id, key: "style", score: 1 } });
+    await client.sendParts({ ...partsOf("post", [first, second]), ...score(first.id) });
+    expect((await client.session("feedback from")).feedback_stats).toMatchObject({ style: { n: 1 } });
+    expect((await client.sendParts(score(second.id))).status).toBe(202);
+    expect((await client.session("feedback from")).feedback_stats ?? {}).toEqual({});
+    expect((await client.session("feedback to")).feedback_stats).toMatchObject({ style: { n: 1, avg: 1 } });
+  });
+
   it("attaches feedback that comes before the run, with the run, and again", async () => {
     const [root, , model] = tree({ session_name: "feedback" });
     const early = { run_id: root.id, key: "correct", score: true, start_time: Date.now() };

@@ -7,8 +7,11 @@ const MAX_SENT_BYTES = 64 * 2 ** 20;
 /** The limit of all bodies that are received but not stored yet. Bodies that exceed it are refused. */
 const MAX_PENDING_BYTES = 4 * MAX_SENT_BYTES;
 
-/** Above this limit, the server reads only the oldest open request of the workspace, which leaves room for other workspaces. */
-const MAX_PENDING_BYTES_OF_WORKSPACE = 1.5 * MAX_SENT_BYTES;
+/**
+ * Above this limit, the server stops reading requests of the workspace until a body is stored. Without stored bodies to wait for, it
+ * reads the oldest request only. This leaves room for other workspaces, and 8 bodies of 20 MiB take 80 MB less than all at once.
+ */
+const MAX_PENDING_BYTES_OF_WORKSPACE = MAX_SENT_BYTES;
 
 /** The Python client waits 10 s for a response. */
 const MAX_WAIT_MS = 8_000;
@@ -31,6 +34,8 @@ interface Workspace {
   pending_bytes: number;
   /** The requests whose body has not arrived completely, oldest first. */
   reading: Set<ReceivedBody>;
+  /** The number of complete bodies that are not stored yet. */
+  storing: number;
   /** Resolves when a body has been read or released, so that waiting requests check again whether there is room. */
   changed: PromiseWithResolvers<void>;
 }
@@ -60,6 +65,7 @@ export class PendingBodies {
     this.#workspaces.set(tenant_id, workspace);
     workspace.reading.add(received);
     let bytes = 0;
+    let isStoring = false;
     const add = async (count: number) => {
       bytes += count;
       workspace.pending_bytes += count;
@@ -71,6 +77,7 @@ export class PendingBodies {
     const release = () => {
       workspace.pending_bytes -= bytes;
       this.#bytes -= bytes;
+      if (isStoring) workspace.storing--;
       finishReading();
       if (workspace.pending_bytes === 0 && workspace.reading.size === 0) this.#workspaces.delete(tenant_id);
     };
@@ -82,6 +89,8 @@ export class PendingBodies {
     let working: Promise<T>;
     try {
       const body = await readBody(received, add);
+      isStoring = true;
+      workspace.storing++;
       finishReading();
       working = work(body, Date.now() + this.#max_wait_ms);
     } catch (error) {
@@ -98,7 +107,8 @@ export class PendingBodies {
   async #waitForRoom(workspace: Workspace, received: ReceivedBody): Promise<void> {
     const deadline_ms = Date.now() + this.#max_wait_ms;
     const hasRoom = () =>
-      workspace.pending_bytes <= MAX_PENDING_BYTES_OF_WORKSPACE || workspace.reading.values().next().value === received;
+      workspace.pending_bytes <= MAX_PENDING_BYTES_OF_WORKSPACE ||
+      (workspace.storing === 0 && workspace.reading.values().next().value === received);
     while (!hasRoom()) {
       const left_ms = deadline_ms - Date.now();
       if (left_ms <= 0) throw overloaded();
@@ -110,6 +120,7 @@ export class PendingBodies {
 const newWorkspace = (): Workspace => ({
   pending_bytes: 0,
   reading: new Set(),
+  storing: 0,
   changed: Promise.withResolvers(),
 });
 

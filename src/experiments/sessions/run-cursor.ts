@@ -15,7 +15,7 @@ export function readCursor(cursor: string, isId: (id: string) => boolean = isUui
     const [start_us, run_id] = JSON.parse(Buffer.from(cursor, "base64url").toString());
     if (Number.isSafeInteger(start_us) && typeof run_id === "string" && isId(run_id)) return { start_us, run_id };
   } catch {
-    // The error below reports it.
+    // The error below reports invalid JSON.
   }
   throw new ApiError("bad_cursor");
 }

@@ -29,24 +29,24 @@ export async function storeFeedback(
 ): Promise<number[]> {
   if (feedback.length === 0) return [];
   const runs = await runsOfFeedback(tx, caller, feedback);
-  const taken = new Set(
-    (
-      await takenFeedbackIds(
-        tx,
-        feedback.flatMap(({ id }) => id ?? []),
-      )
-    ).map((row) => row.feedback_id),
-  );
+  const ids = feedback.flatMap(({ id }) => id ?? []);
+  const taken = new Map((await takenFeedbackIds(tx, ids)).map((row) => [row.feedback_id, row.experiment_no]));
+  const changed: number[] = [];
   /** By id. If several items have the same id, the last one is stored. */
   const rows = new Map<string, FeedbackRow>();
   for (const input of feedback)
     await attempt(`feedback.${input.id}`, async () => {
       const target = await feedbackTarget(tx, caller, input, runs);
       const row = newFeedbackRow(caller.tenant_id, target, input, now_ms);
-      if (taken.has(row.feedback_id) && (await deleteFeedbackOf(tx, caller.tenant_id, row.feedback_id)) > 0)
+      const replaced_in = taken.get(row.feedback_id);
+      if (replaced_in !== undefined) {
+        if ((await deleteFeedbackOf(tx, caller.tenant_id, row.feedback_id)) === 0)
+          throw new ApiError("feedback_exists", row as never);
         taken.delete(row.feedback_id);
-      if (taken.has(row.feedback_id)) throw new ApiError("feedback_exists", row as never);
+        changed.push(replaced_in);
+      }
       rows.set(row.feedback_id, row);
+      changed.push(row.experiment_no);
     });
   await insertFeedback(tx, [...rows.values()]);
   await insertMissingConfigs(
@@ -54,7 +54,7 @@ export async function storeFeedback(
     caller.tenant_id,
     feedback.filter(({ id }) => id !== undefined && rows.has(id)),
   );
-  return [...rows.values()].map(({ experiment_no }) => experiment_no);
+  return changed;
 }
 
 /**

@@ -30,7 +30,7 @@ export const provisionalChildren = (tx: Tx, tenant_id: string, parent_ids: strin
 export const payloadsOf = (tx: Tx, run_numbers: number[]): Promise<TracePayloadRow[]> =>
   byIds(run_numbers, (batch) => tx.all(tx.k.selectFrom("trace_payloads").selectAll().where("run_no", "in", batch)));
 
-/** The columns that determine the position of a run in its tree, and the sums of tokens and costs. */
+/** The columns that place a run in its trace, session and thread, and the tokens and costs of the run and of its tree. */
 export type TraceNode = Pick<TraceRunRow, (typeof NODE_COLUMNS)[number]> & OwnUsage & TreeUsage;
 
 const NODE_COLUMNS = [

@@ -12,8 +12,6 @@ export type OtlpHeaders = Readonly<Record<string, string | undefined>>;
 
 export interface OtlpRuns {
   changes: TraceChanges;
-  /** OpenTelemetry's trace id by run id. A child may arrive in an earlier request than its root. */
-  otel_trace_ids: Map<string, string>;
   rejected: RejectedSpans;
 }
 
@@ -52,7 +50,6 @@ export function toTraceChanges(spans: readonly OtlpSpan[], headers: OtlpHeaders)
   }
   return {
     changes: { operations, attachments, feedback: [] },
-    otel_trace_ids: new Map(runs.map(({ run_id, span }) => [run_id, span.trace_id])),
     rejected: { count: reasons.length, message: rejectionMessage(reasons) },
   };
 }

@@ -21,7 +21,7 @@ type Exporter = IOtlpExportDelegate<ReadableSpan[]>;
 
 /** Spans per request. */
 const BATCH = 512;
-/** The maximum number of spans that are being sent. Further spans are dropped. */
+/** The maximum number of spans being sent at a time. Further spans are dropped. */
 const MAX_PENDING = 20 * BATCH;
 const WARNING_INTERVAL_MS = 10_000;
 const STOP_MS = 2_000;
@@ -54,9 +54,13 @@ export class SpanExport {
     for (let from = 0; from < ended.length; from += BATCH) this.#send(ended.slice(from, from + BATCH));
   }
 
-  /** Waits for the spans that are being sent, up to 2 s. */
+  /** Waits for the spans that are being sent, up to 2 s. Never rejects: the database must be closed afterwards. */
   async stop(): Promise<void> {
-    await withTimeout(this.#exporter?.then((exporter) => exporter.shutdown()) ?? Promise.resolve(), STOP_MS);
+    const stopped = this.#exporter?.then((exporter) => exporter.shutdown()) ?? Promise.resolve();
+    await withTimeout(
+      stopped.catch((error: Error) => this.#log.warn({ error }, "the export of spans did not end as intended")),
+      STOP_MS,
+    );
   }
 
   #send(drafts: readonly RunDraft[]): void {

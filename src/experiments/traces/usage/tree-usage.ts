@@ -27,7 +27,7 @@ type Kind = (typeof KINDS)[number];
 interface Node {
   own: OwnTotals;
   parent: Node | undefined;
-  /** The number of children that are not yet added. */
+  /** The number of children that have not been added yet. */
   pending: number;
   isDone: boolean;
   /** Sums over the runs below, and also over the run itself once it is done. Costs are in picodollars. */
