@@ -8,10 +8,13 @@ import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
 import type { ServerInfo } from "../agent-server/contract/system.ts";
 import { type ActivationOptions, serveActivation } from "../agent-server/http/activation.ts";
+import { serveAgUi } from "../agent-server/http/ag-ui.ts";
 import { serveAssistants } from "../agent-server/http/assistants.ts";
 import { serveCrons } from "../agent-server/http/crons.ts";
+import { type McpRoutesOptions, serveMcp } from "../agent-server/http/mcp.ts";
 import { type RunRoutesOptions, serveRuns } from "../agent-server/http/runs.ts";
 import { serveStore } from "../agent-server/http/store.ts";
+import { serveThreadProtocol, type ThreadProtocolOptions } from "../agent-server/http/thread-protocol.ts";
 import { serveThreads, type ThreadRoutesOptions } from "../agent-server/http/threads.ts";
 import { serveTraceOutbox, type TraceOutboxOptions } from "../agent-server/http/trace-outbox.ts";
 import { serveUi, type UiRoutesOptions } from "../agent-server/http/ui.ts";
@@ -60,7 +63,9 @@ export interface SystemOptions {
 
 export interface AppOptions
   extends RunRoutesOptions,
+    McpRoutesOptions,
     ThreadRoutesOptions,
+    ThreadProtocolOptions,
     SystemOptions,
     ExperimentsAppOptions,
     AdminRoutesOptions,
@@ -140,7 +145,7 @@ export function createApp(options: AppOptions): App {
   });
 
   // The first request of a workspace creates its default assistants. Other requests cost one map lookup.
-  for (const path of ["/assistants/*", "/threads/*", "/runs/*"])
+  for (const path of ["/assistants/*", "/threads/*", "/runs/*", "/mcp/*", "/ag-ui/*"])
     app.use(path, async (context, next) => {
       await options.default_assistants.ensure(context.get("caller").tenant_id);
       await next();
@@ -150,12 +155,17 @@ export function createApp(options: AppOptions): App {
   if (options.only !== "agents") serveIngestion(app, options);
   const { disabled_routes } = options;
   if (!disabled_routes.has("assistants")) serveAssistants(app, options.assistants);
-  if (!disabled_routes.has("threads")) serveThreads(app, options);
+  if (!disabled_routes.has("threads")) {
+    serveThreads(app, options);
+    serveThreadProtocol(app, options);
+  }
   if (!disabled_routes.has("runs")) {
     serveCrons(app, options.crons);
     serveRuns(app, options);
+    serveAgUi(app, options);
     serveWebhooks(app, options.webhooks);
   }
+  if (options.info.flags.mcp) serveMcp(app, options);
   if (!disabled_routes.has("store")) serveStore(app, options.store);
   if (!disabled_routes.has("ui")) serveUi(app, options);
   serveActivation(app, options);

@@ -14,7 +14,7 @@ export const routeOf = (context: Context): string | undefined =>
 export function httpMetrics(registry: Registry): (context: Context<Env>, duration_ms: number) => void {
   const durations = new Histogram({
     name: "threadmill_http_request_duration_seconds",
-    help: "Time from a request to the start of its response, including any wait for a run.",
+    help: "Time from a request to the start of its response. A response that waits for a run starts after at most 1 s.",
     labelNames: ["method", "route", "status"],
     buckets: BUCKETS_S,
     registers: [registry],

@@ -10,7 +10,7 @@ import type { Env } from "../platform/http/route.ts";
 import { type CorsSettings, STUDIO_ORIGIN } from "../platform/lib/cors.ts";
 
 /** Response headers that web pages of other origins can read. */
-const EXPOSED_HEADERS = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagination-Next"];
+const EXPOSED_HEADERS = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagination-Next", "Mcp-Session-Id"];
 
 export interface OriginPolicyOptions {
   access: Pick<Access, "isOpen">;
@@ -90,7 +90,7 @@ const SHARED_SCOPES: ReadonlySet<Scope> = new Set(["agents", "experiments"]);
 
 /** Whether an open service accepts the path only from its own pages, because the route returns secrets, runs code or grants access. */
 function isPrivatePath(path: string): boolean {
-  // A preflight has the method OPTIONS, so the scope cannot depend on the method: that of GET decides for all methods.
+  // A preflight has the method OPTIONS, so the scope cannot depend on the method: the scope of GET applies to all methods.
   const scope = scopeOf(path, "GET");
   return (scope !== undefined && scope !== null && !SHARED_SCOPES.has(scope)) || /^\/app(\/|$)/.test(path);
 }

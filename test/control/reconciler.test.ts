@@ -386,6 +386,17 @@ describe.each(databases)("a deployment on %s", (name) => {
       await world.until("it is missed", async () => (await states(id)) === "wanted");
       expect((await world.get(id)).deployment.active_revision_id).toBe(revision_id);
     });
+
+    it("lets the serving instance finish when it is replaced after that", async () => {
+      world.start();
+      const { id, instance_id, revision_id } = await serving("run-once");
+      await world.redeploy(id, revision_id);
+      await world.become(id, "DEPLOY_FAILED");
+      await world.update(id, "next");
+      await world.become(id, "DEPLOY_FAILED", "DEPLOYED");
+      await instancesAre(id, "ready");
+      expect(world.driver.stopped).toContainEqual({ instance_id, grace_ms: 45_000 });
+    });
   });
 
   describe("whose instance dies", () => {

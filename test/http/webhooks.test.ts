@@ -179,6 +179,8 @@ describe.each(databases)("webhooks on %s", (database) => {
     const name = newName();
     receiver.answer(name, null);
     const thread_id = await api.newThread();
+    await api.post("/runs/batch", Array(7).fill(chain(name)));
+    await receiver.nth(name, 7);
     await api.post("/runs/batch", Array(10).fill(chain(name)));
     expect((await api.wait(thread_id, chain(name))).steps).toEqual(["in", "a", "b", "c"]);
     const other = newName();
@@ -190,6 +192,7 @@ describe.each(databases)("webhooks on %s", (database) => {
     // The receiver has the same origin, so it has its turn when requests have timed out.
     receiver.answer(name, 204);
     await receiver.nth(other);
+    expect(receiver.maxOpen()).toBe(8);
   });
 
   it("are deleted with their run or thread, and some time after their end", async () => {

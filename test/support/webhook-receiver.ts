@@ -23,6 +23,8 @@ export interface WebhookReceiver {
   answer(name: string, status: number | null): void;
   /** The requests to a URL, in their order. */
   of(name: string): ReceivedWebhook[];
+  /** The maximum number of requests that were open at the same time. */
+  maxOpen(): number;
   /** Waits for the nth request to a URL. */
   nth(name: string, n?: number): Promise<ReceivedWebhook>;
   close(): Promise<void>;
@@ -36,7 +38,10 @@ export interface WebhookReceiver {
 export async function startReceiver(onRequest?: (request: ReceivedWebhook) => void): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = [];
   const statuses = new Map<string, number | null>();
+  let [open, max_open] = [0, 0];
   const server = createServer(async (request, response) => {
+    max_open = Math.max(max_open, ++open);
+    response.on("close", () => open--);
     const body = await text(request);
     const path = request.url ?? "";
     const webhook = { path, headers: request.headers, text: body, body: JSON.parse(body) };
@@ -53,6 +58,7 @@ export async function startReceiver(onRequest?: (request: ReceivedWebhook) => vo
     at: (name) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}`,
     answer: (name, status) => void statuses.set(`/${name}`, status),
     of,
+    maxOpen: () => max_open,
     nth: (name, n = 1) => until(`webhook ${n} of ${name} is there`, async () => of(name)[n - 1]),
     async close() {
       server.closeAllConnections();

@@ -3,6 +3,8 @@ import { searchable } from "../../platform/contract/fields.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { Authorize, RequestParts } from "../../platform/http/route.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
+import { threadIdOf } from "../ag-ui/run-request.ts";
+import type { RunAgentInput } from "../contract/ag-ui.ts";
 import { appRunRoutes } from "../contract/app-runs.ts";
 import { appThreadRoutes } from "../contract/app-threads.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
@@ -73,10 +75,34 @@ const createBatch: Rule = ({ body }) => {
   ];
 };
 
+/** The thread's state decides which messages and values become input, so the value contains all that the client sent. */
+const runAgent: Rule = ({ params: { assistant_id }, body, caller }) => {
+  const { threadId, messages, tools, state, resume, forwardedProps } = body as unknown as RunAgentInput;
+  const fixed = { assistant_id, if_not_exists: "create", multitask_strategy: "enqueue" };
+  const run = { ...fixed, ...forwardedProps, input: { ...state, messages, tools }, resume };
+  const apply: Demand["apply"] = (parts, value) => {
+    const { metadata } = withMetadata({ ...parts, body: forwardedProps as unknown as JsonObject }, value)
+      .body as JsonObject;
+    return { body: { ...parts.body, forwardedProps: { ...forwardedProps, metadata } } };
+  };
+  return [readAssistant({ assistant_id }), { ...runDemand(run, threadIdOf(caller, threadId)), apply }];
+};
+
 const createCron: Rule = ({ params, body }) => {
   const { assistant_id, schedule, timezone, end_time, enabled, on_run_completed, metadata, ...payload } = body;
   const cron = { ...params, assistant_id, schedule, timezone, end_time, enabled, on_run_completed, metadata };
   return [readAssistant(body), { event: "crons:create", value: { ...cron, payload }, apply: withMetadata }];
+};
+
+/** Commands that start a run need the permissions of a new run. */
+const sendCommand: Rule = ({ params, body }) => {
+  const command = body.params as JsonObject;
+  if (body.method !== "run.start" && body.method !== "input.respond")
+    return [{ event: "threads:read", value: { ...params, ...body } }];
+  const apply = (parts: Parts, value: JsonObject) => ({
+    body: { ...body, params: withMetadata({ ...parts, body: command }, value).body },
+  });
+  return [readAssistant(command), { ...runDemand(command, params.thread_id), apply }];
 };
 
 const deleteAssistant: Rule = ({ params, query }) => [
@@ -135,6 +161,7 @@ const RULES: RulesOf<typeof ROUTES> = {
     getThreadHistory: checking("threads:read"),
     postThreadHistory: checking("threads:read"),
   },
+  thread_protocol: { sendCommand, streamEvents: checking("threads:read"), openSocket: checking("threads:read") },
   runs: {
     createRun,
     createRunStream: createRun,
@@ -167,6 +194,7 @@ const RULES: RulesOf<typeof ROUTES> = {
     redeliverWebhook: checking("threads:update"),
   },
   ui: { loadComponent: none, getUiFile: none },
+  ag_ui: { runAgent },
   store: {
     putItem: ({ body }) => [
       {

@@ -1,8 +1,10 @@
+import { agUiRoutes } from "./ag-ui.ts";
 import { assistantRoutes } from "./assistants.ts";
 import { cronRoutes } from "./crons.ts";
 import { runRoutes, statelessRunRoutes } from "./runs.ts";
 import { storeRoutes } from "./store.ts";
 import { systemRoutes } from "./system.ts";
+import { threadProtocolRoutes } from "./thread-protocol.ts";
 import { threadStateRoutes } from "./thread-state.ts";
 import { threadRoutes } from "./threads.ts";
 import { uiRoutes } from "./ui.ts";
@@ -13,11 +15,13 @@ export const agentServerRoutes = {
   system: systemRoutes,
   assistants: assistantRoutes,
   threads: { ...threadRoutes, ...threadStateRoutes },
+  thread_protocol: threadProtocolRoutes,
   runs: { ...runRoutes, ...statelessRunRoutes },
   crons: cronRoutes,
   webhooks: webhookRoutes,
   store: storeRoutes,
   ui: uiRoutes,
+  ag_ui: agUiRoutes,
 };
 
 /**
@@ -37,12 +41,14 @@ export const agentServerInfo = {
   tags: [
     { name: "Assistants", description: "Named configurations of graphs." },
     { name: "Threads", description: "Conversations: state, history, checkpoints." },
+    { name: "Thread Protocol", description: "Commands and events of a thread, across its runs (streaming version 2)." },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
     { name: "Stateless Runs", description: "Executions on a new thread, which is hidden unless it is kept." },
     { name: "Crons", description: "Runs on a schedule." },
     { name: "Webhooks", description: "Delivery of the requests that are sent to webhook URLs when runs end." },
     { name: "Store", description: "JSON objects shared by graphs and clients." },
     { name: "UI", description: "The project's React components, which pages load." },
+    { name: "AG-UI", description: "Runs for clients of the AG-UI protocol, such as CopilotKit." },
     { name: "System", description: "Server health and version." },
   ],
 };

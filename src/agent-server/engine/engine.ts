@@ -39,6 +39,7 @@ export interface EngineSettings extends TracingSettings {
   /** Whether other processes use the same SQLite file. SQLite has no notifications between processes. */
   share_data: boolean;
   store: StoreSettings;
+  max_loaded_vector_bytes: number;
   /** Rollout of this instance; undefined outside a deployment. While another rollout is active, this instance claims no runs. */
   rollout: number | undefined;
 }
@@ -102,7 +103,10 @@ export class Engine {
     this.cancellations = new Cancellations(settling);
     const onRequest = (request: HostRequest) => readCheckpoints(database, request);
     this.reader = new QueryHost({ startHost: startReader, setup, timeout_ms: QUERY_TIMEOUT_MS, log, onRequest });
-    this.store = new Store(database, settings.store, (query) => this.reader.query(query));
+    const { max_loaded_vector_bytes } = settings;
+    this.store = new Store(database, { ...settings.store, max_loaded_vector_bytes }, (query) =>
+      this.reader.query(query),
+    );
     this.#pool = new HostPool(
       {
         startHost,

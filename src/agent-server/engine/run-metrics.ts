@@ -40,7 +40,7 @@ export class RunMetrics {
     });
     this.#host_failures = new Counter({
       name: "threadmill_graph_host_failures_total",
-      help: "Graph hosts that exited or stopped responding.",
+      help: "Graph hosts that exited unexpectedly or stopped responding.",
       registers,
     });
     // While the database is unavailable, these gauges are omitted, so that the other metrics stay readable.

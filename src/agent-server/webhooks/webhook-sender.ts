@@ -101,11 +101,17 @@ export class WebhookSender implements BackgroundService {
     const { database, timeout_ms } = this.#options;
     const free = MAX_REQUESTS - this.#sending.size;
     if (free === 0) return MAX_WAIT_MS;
-    const by_origin = Map.groupBy(this.#sending.values(), (origin) => origin);
-    const except_origins = [...by_origin].filter(([, all]) => all.length >= MAX_REQUESTS_OF_ORIGIN).map(([o]) => o);
+    const by_origin = [...Map.groupBy(this.#sending.values(), (origin) => origin)];
+    const full = by_origin.filter(([, sending]) => sending.length >= MAX_REQUESTS_OF_ORIGIN);
+    const except_origins = full.map(([origin]) => origin);
     const next_ms = await msUntilNextDelivery(database.read, except_origins);
     if (next_ms === undefined || next_ms > 0) return Math.min(MAX_WAIT_MS, next_ms ?? MAX_WAIT_MS);
-    const limit = Math.min(free, MAX_REQUESTS_OF_ORIGIN);
+    // All claimed deliveries may have the same origin.
+    const busiest = Math.max(
+      0,
+      ...by_origin.filter((each) => !full.includes(each)).map(([, sending]) => sending.length),
+    );
+    const limit = Math.min(free, MAX_REQUESTS_OF_ORIGIN - busiest);
     const lease_ms = timeout_ms + LEASE_MARGIN_MS;
     const claimed = await database.write((tx) => claimWebhookDeliveries(tx, { lease_ms, limit, except_origins }));
     for (const delivery of claimed) {

@@ -6,8 +6,12 @@ import { Assistants } from "../../agent-server/assistants/assistants.ts";
 import type { AgentContext } from "../../agent-server/context.ts";
 import { Crons } from "../../agent-server/crons/crons.ts";
 import type { AppHost } from "../../agent-server/graph-hosts/app-host.ts";
+import { ToolCalls } from "../../agent-server/mcp/tool-calls.ts";
+import { Tools } from "../../agent-server/mcp/tools.ts";
 import { RunOverview } from "../../agent-server/runs/run-overview.ts";
 import { Runs } from "../../agent-server/runs/runs.ts";
+import { ThreadCommands } from "../../agent-server/thread-protocol/commands.ts";
+import { ThreadStreams } from "../../agent-server/thread-protocol/thread-streams.ts";
 import { ThreadStates } from "../../agent-server/threads/thread-states.ts";
 import { Threads } from "../../agent-server/threads/threads.ts";
 import { WebhookDeliveries } from "../../agent-server/webhooks/webhook-deliveries.ts";
@@ -43,6 +47,10 @@ type HttpServices = { router: DeploymentRouter; app_host: AppHost | undefined } 
   | "control"
 >;
 
+/** The MCP server lists assistants and creates runs, so it is not served without their routes. */
+const isMcpServed = ({ disabled_routes }: Config): boolean =>
+  (["mcp", "assistants", "runs"] as const).every((group) => !disabled_routes.has(group));
+
 export async function createHttp(
   config: Config,
   context: AgentContext,
@@ -71,18 +79,27 @@ export async function createHttp(
   const origins = new OriginPolicy(shared);
   const front = new DeploymentFront({ ...shared, origins, router, deployments_domain, is_loopback });
   addConnectionMetrics(services.metrics, context.database);
+  const assistants = new Assistants(context);
+  const { cancellations } = context.engine;
   const app = createApp({
     ...shared,
     origins,
-    assistants: new Assistants(context),
+    assistants,
     threads: new Threads(context, states),
     states,
+    thread_commands: new ThreadCommands(context, runs, states),
+    thread_streams: new ThreadStreams(context),
     runs,
     crons: new Crons(context, runs),
     webhooks: new WebhookDeliveries(context.database),
     store: context.engine.store,
     run_overview: new RunOverview(context),
-    cancellations: context.engine.cancellations,
+    cancellations,
+    mcp: {
+      tools: new Tools(context, assistants),
+      calls: new ToolCalls(context, runs, cancellations),
+      version: threadmill_version,
+    },
     ...services,
     heartbeat_ms: config.sse_heartbeat_ms,
     custom_routes: services.app_host && config.http_app && { host: services.app_host, ...config.http_app },
@@ -101,7 +118,7 @@ export async function createHttp(
       version: API_LEVEL,
       threadmill_version,
       context: "js",
-      flags: { assistants: true, crons: true, langsmith: false },
+      flags: { assistants: true, crons: true, langsmith: false, mcp: isMcpServed(config) },
       metadata: {},
       host: {
         kind: "self-hosted",

@@ -35,7 +35,7 @@ export const deploymentDatabases = (database: Database, database_url: string | u
 /** Parent of the deployments' data folders, within the folder of the control plane. */
 export const dataRoot = (control_dir: string): string => join(control_dir, "data");
 
-/** All revisions of a deployment use the same folder. If the service is root, each driver has its own parent folder. */
+/** All revisions of a deployment use the same folder. If the service runs as root, each driver has its own parent folder. */
 export const dataFolder = ({ data }: { data: string }, deployment_id: string): string => join(data, deployment_id);
 
 export const schemaOf = (deployment_id: string): string => `deployment_${deployment_id.replaceAll("-", "")}`;

@@ -31,14 +31,15 @@ function retiringStep(
     const key = keyOf({ kind, instance, revision });
     if (facts.jobs.get(key)?.aborted === false) return { do: "abort job", key };
   }
-  const stop = { kind: "stop", instance, grace_ms: graceOf(revision, isDeleted) } as const;
+  const stop = { kind: "stop", instance, grace_ms: isDeleted ? SHORT_GRACE_MS : graceOf(instance, revision) } as const;
   if (hasRunningJob(instance, revision, facts) || facts.failures.get(keyOf(stop))?.backing_off) return undefined;
   const isDone = (instance.drain_until ?? 0) <= state.now || facts.inFlight(instance.instance_id) === 0;
   return isDone ? { do: "start job", job: stop } : undefined;
 }
 
-const graceOf = ({ status }: RevisionRow, isDeleted: boolean) =>
-  status === "DEPLOYED" && !isDeleted ? GRACE_MS : SHORT_GRACE_MS;
+/** After a failed redeployment, the instances of the earlier rollout of the revision still serve. */
+const graceOf = ({ rollout }: InstanceRow, { status, deploying_at }: RevisionRow) =>
+  status === "DEPLOYED" || rollout !== deploying_at ? GRACE_MS : SHORT_GRACE_MS;
 
 function activeStep(
   instance: InstanceRow,

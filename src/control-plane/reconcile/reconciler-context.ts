@@ -110,7 +110,7 @@ export async function settledWithin(ms: number, work: Promise<unknown>, wait: Wa
 /** A driver failed because of an infrastructure error, not because of the user's source or image. The job is retried. */
 export class RetryableDriverError extends Error {}
 
-/** @throws RetryableDriverError for every error of the driver except DeployError */
+/** @throws RetryableDriverError for every driver error except DeployError */
 export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();

@@ -173,7 +173,7 @@ export class Executor {
     await this.#end(() => this.#return({ spent: 1, crashed: 1, delay_ms: 500 * 2 ** crashes }));
   }
 
-  /** Returns the run to the queue before it has started, or after it has stopped between two steps. The attempt does not count. */
+  /** Returns the run to the queue before it has started, or when its step takes longer than a drain allows. The attempt does not count. */
   handBack(delay_ms = 0): Promise<void> {
     return this.#end(() => this.#return({ spent: 0, crashed: 0, delay_ms }));
   }

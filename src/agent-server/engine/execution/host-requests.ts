@@ -134,7 +134,8 @@ interface TokenRequestOptions {
 
 /**
  * Answers a graph's token request. The lease is checked before the request, so that an ended run starts no OAuth flow, and after it, so
- * that an ended run receives no token. The token is never stored. When the run is stopped, the host cancels the request.
+ * that an ended run receives no token. The engine does not store the token. When the run is stopped, the graph stops waiting for the
+ * answer, but the request continues.
  */
 export async function answerTokenRequest(
   run: RunRow,

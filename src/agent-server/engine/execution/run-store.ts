@@ -5,7 +5,7 @@ import { checkStoreOperation } from "../../store/operations.ts";
 import type { Store, StoreWrite } from "../../store/store.ts";
 import type { Journal } from "./journal.ts";
 
-/** Staged writes are committed early when their total size in characters exceeds this. Each counts at least {@link MIN_SIZE}. */
+/** Staged writes are committed early when their total size in characters exceeds this. A write counts as at least {@link MIN_SIZE}. */
 const MAX_STAGED = 4_000_000;
 const MIN_SIZE = 1_000;
 

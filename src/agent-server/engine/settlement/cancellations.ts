@@ -56,11 +56,10 @@ export class Cancellations {
     });
   }
 
-  /** Cancels a run after its client disconnected, unless the run has ended. */
-  async cancelIfActive(run: ThreadRunKey): Promise<void> {
+  /** Cancels a run whose client no longer waits for it, unless the run has ended. */
+  async cancelIfActive(run: ThreadRunKey, reason: string | null = null): Promise<void> {
     const row = await findRun(this.#context.database.read, run);
-    if (row && row.ended_at === null)
-      await this.#cancelSelected([row], () => true, { action: "interrupt", reason: null });
+    if (row && row.ended_at === null) await this.#cancelSelected([row], () => true, { action: "interrupt", reason });
   }
 
   /** Cancels each run in its own transaction. Excludes runs that are accepted during the call. */

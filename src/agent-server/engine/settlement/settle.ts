@@ -2,9 +2,10 @@ import type { Database, Tx } from "../../../platform/database/database.ts";
 import { LeaseLostError } from "../../../platform/errors.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import type { RunStatus, ThreadStatus } from "../../contract/records.ts";
-import type { StateSummary } from "../../graph-hosts/host.ts";
+import type { RunKwargs, StateSummary } from "../../graph-hosts/host.ts";
 import { insertEvents } from "../../storage/events.ts";
 import { endHeldRun, endRunIfHeld, holdsLease, lockRunIfHeld } from "../../storage/run-leases.ts";
+import { keepStateless } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import { deleteThreadState, lockThread, setThreadStatus, settleThread } from "../../storage/threads.ts";
 import type { Unwritten } from "../execution/journal.ts";
@@ -95,11 +96,15 @@ async function settleThreadOf(
 ): Promise<void> {
   await storeWebhook(tx, run, { values: state?.values, error });
   // The thread of a stateless run is deleted when the run ends. The events of the run are kept for its readers.
-  if (run.temporary) return deleteThreadState(tx, run.thread_id);
+  const isKept = run.temporary === 1 && thread_status === "interrupted" && keepsPaused(run);
+  if (run.temporary && !isKept) return deleteThreadState(tx, run.thread_id);
+  if (isKept) await keepStateless(tx, run);
   if (!state) return void (await setThreadStatus(tx, run.thread_id, thread_status));
   const { values, interrupts } = state;
   await settleThread(tx, { thread_id: run.thread_id, status: thread_status, values, interrupts, error });
 }
+
+const keepsPaused = ({ kwargs }: RunRow): boolean => (JSON.parse(kwargs) as RunKwargs).keep_paused === true;
 
 /** Notifies readers of the end of a run, and workers that its thread is free, after the commit. */
 export function publishRunEnd(

@@ -182,7 +182,7 @@ export class TraceQueue {
         const isRefused = error instanceof ApiError && error.code !== "unavailable";
         if (isRefused && !isLast) return false;
         if (isRefused || attempt === MAX_ATTEMPTS || this.#isStopped) {
-          this.#log.error({ error }, "storing traces of runs failed");
+          this.#log.error({ error }, "failed to store run traces");
           return true;
         }
         await sleep(RETRY_MS, undefined, { ref: false });
