@@ -71,6 +71,8 @@ export interface Sizes {
   trace_roots: number;
   /** Items of the store. */
   store_items: number;
+  /** Hourly crons; a multiple of 60. */
+  crons: number;
   /** Events of a run that is read after a restart. */
   replay_events: number;
   /** Rows of each of ten experiments. */
@@ -102,6 +104,7 @@ export const FULL: Sizes = {
   evaluate_examples: 1_000,
   trace_roots: 1_000_000,
   store_items: 100_000,
+  crons: 10_020,
   replay_events: 10_000,
   experiment_rows: 10_000,
   experiment_calls: 100,
@@ -130,6 +133,7 @@ export const QUICK: Sizes = {
   evaluate_examples: 20,
   trace_roots: 5_000,
   store_items: 2_000,
+  crons: 600,
   replay_events: 1_000,
   experiment_rows: 200,
   experiment_calls: 5,

@@ -1,5 +1,6 @@
 import type { Measurement } from "../measurement.ts";
 import { cancel } from "./cancel.ts";
+import { crons } from "./crons.ts";
 import { deploy } from "./deploy.ts";
 import { evaluate } from "./evaluate.ts";
 import { experiments } from "./experiments.ts";
@@ -15,6 +16,7 @@ import { traceReading } from "./trace-reading.ts";
 import { traces } from "./traces.ts";
 import { tracing } from "./tracing.ts";
 import { webCompare } from "./web-compare.ts";
+import { webTrace } from "./web-trace.ts";
 
 /** In the order of execution. */
 export const measurements: readonly Measurement[] = [
@@ -32,6 +34,8 @@ export const measurements: readonly Measurement[] = [
   evaluate,
   traceReading,
   store,
+  crons,
   deploy,
   webCompare,
+  webTrace,
 ];

@@ -20,10 +20,10 @@ export const store: Measurement = {
     { key: "filter_p95_ms", label: "... filter in a namespace of 1,000, p95, ms", goal: itself(20) },
     {
       key: "wide_filter_p95_ms",
-      label: "... filter that 1 in 10 items of all namespaces meets, p95, ms",
+      label: "... filter across all namespaces that matches 1 in 10 items, p95, ms",
       goal: itself(20),
     },
-    { key: "rare_filter_p95_ms", label: "... filter that 1 item of all namespaces meets, p95, ms" },
+    { key: "rare_filter_p95_ms", label: "... filter across all namespaces that matches 1 item, p95, ms" },
     { key: "first_vector_ms", label: "... first search by vector, which loads the vectors, ms" },
     { key: "vector_p95_ms", label: "... search by vector in all namespaces, p95, ms", goal: itself(60) },
     { key: "near_vector_p95_ms", label: "... search by vector in a namespace, p95, ms" },
@@ -40,6 +40,8 @@ export const store: Measurement = {
       return server.send("PUT", "/store/items", { body, status: 204 });
     };
     const { per_second } = await drive(WRITERS, { calls: store_items }, put);
+    // As Postgres does by itself within a minute.
+    await server.execute("analyze");
     const search = (body: object) => server.send("POST", "/store/items/search", { body });
     const random = () => Math.floor(Math.random() * store_items);
     const get = () => {

@@ -41,8 +41,11 @@ export const traceReading: Measurement = {
     await using target = await start();
     const server = serverOf(target);
     const post = (path: string, body: object) => server.send("POST", path, { body });
-    const session = async () => JSON.parse(await post("/api/v1/sessions", { name: randomUUID() }));
-    const [large, medium, small] = [await session(), await session(), await session()];
+    const [large, medium, small] = [
+      await createSession(server),
+      await createSession(server),
+      await createSession(server),
+    ];
     await insertRoots(server, large, trace_roots);
     await insertRoots(server, medium, Math.min(trace_roots, STATISTICS_ROOTS));
     const trace_id = await insertTrace(server, small);
@@ -97,6 +100,9 @@ interface Session {
   tenant_id: string;
 }
 
+export const createSession = async (server: Server): Promise<Session> =>
+  JSON.parse(await server.send("POST", "/api/v1/sessions", { body: { name: randomUUID() } }));
+
 const COLUMNS = `insert into trace_runs (tenant_id, run_id, experiment_no, trace_id, parent_run_id, dotted_order, is_root,
   is_provisional, name, run_type, start_us, end_us, error, tags, metadata, thread_id, inputs_preview, outputs_preview,
   tree_prompt_tokens, tree_completion_tokens, tree_total_tokens, tree_prompt_cost, tree_completion_cost, tree_total_cost,
@@ -121,7 +127,7 @@ async function insertRoots(server: Server, session: Session, count: number): Pro
 }
 
 /** A root with 999 spans below it. */
-async function insertTrace(server: Server, session: Session): Promise<string> {
+export async function insertTrace(server: Server, session: Session): Promise<string> {
   const prefix = `${session.id.slice(0, 23)}-`;
   const root = `${prefix}${"0".repeat(12)}`;
   const start = `${Date.now() * 1000} + i * 1000`;

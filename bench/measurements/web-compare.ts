@@ -1,14 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { delimiter, join, resolve } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
+import { openPage, startBrowser, until } from "../browser.ts";
 import { quantile } from "../load.ts";
 import type { Measurement, Values } from "../measurement.ts";
 import { serverOf } from "../target.ts";
 import { upload } from "./experiments.ts";
 import { bodyOf, type Uploaded } from "./upload-body.ts";
-
-const ROOT = resolve(import.meta.dirname, "../..");
 
 const EXPERIMENTS = 10;
 /** Repetitions; each figure is their median. */
@@ -83,13 +79,7 @@ async function measurePage(browser: Browser, url: string, uploads: readonly Uplo
   };
 }
 
-/** Opens a page in a new browser context and waits for its first rows. */
-async function open(browser: Browser, address: string): Promise<Page> {
-  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
-  await page.goto(address, { waitUntil: "commit" });
-  await page.evaluate(until(`${ROW}.includes("weather")`));
-  return page;
-}
+const open = (browser: Browser, address: string) => openPage(browser, address, `${ROW}.includes("weather")`);
 
 async function repeat(measure: () => Promise<unknown>): Promise<number[]> {
   const values: number[] = [];
@@ -99,14 +89,6 @@ async function repeat(measure: () => Promise<unknown>): Promise<number[]> {
 
 const ROW = `(document.querySelector('[role="rowgroup"] [role="row"]')?.textContent ?? "")`;
 const TOTAL = `(document.querySelector('[role="status"]')?.textContent ?? "")`;
-
-/** Checks a condition in each frame. The scripts are texts because the content security policy of the pages forbids eval. */
-const until = (condition: string) => `new Promise((done) => {
-  requestAnimationFrame(function check() {
-    if (${condition}) done();
-    else requestAnimationFrame(check);
-  });
-})`;
 
 const SCROLL = `new Promise((done) => {
   const table = document.querySelector('[role="table"]').parentElement;
@@ -141,27 +123,4 @@ async function search(page: Page): Promise<number> {
   const started_at = performance.now();
   await page.evaluate(until(`${TOTAL} !== ${JSON.stringify(before)}`));
   return performance.now() - started_at;
-}
-
-/** Software rendering, and no background requests of the browser. */
-const CHROMIUM_FLAGS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-background-networking",
-  "--disable-component-update",
-];
-
-/**
- * Builds the web app if its sources are newer, then starts Chromium.
- *
- * @throws Error when Chromium is not in the PATH
- */
-async function startBrowser(): Promise<Browser> {
-  const executablePath = (process.env.PATH ?? "")
-    .split(delimiter)
-    .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name)))
-    .find((file) => existsSync(file));
-  if (!executablePath) throw new Error("Chromium is not in the PATH: install it (Debian: apt install chromium).");
-  execFileSync(process.execPath, [join(ROOT, "web/build.ts")], { cwd: ROOT, stdio: ["ignore", "ignore", "inherit"] });
-  return chromium.launch({ executablePath, args: CHROMIUM_FLAGS });
 }

@@ -1,0 +1,45 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter, join, resolve } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+const ROOT = resolve(import.meta.dirname, "..");
+
+/** Checks a condition in each frame. The scripts are texts because the content security policy of the pages forbids eval. */
+export const until = (condition: string) => `new Promise((done) => {
+  requestAnimationFrame(function check() {
+    if (${condition}) done();
+    else requestAnimationFrame(check);
+  });
+})`;
+
+/** Opens a page in a new browser context and waits until a condition holds in one of its frames. */
+export async function openPage(browser: Browser, address: string, condition: string): Promise<Page> {
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+  await page.goto(address, { waitUntil: "commit" });
+  await page.evaluate(until(condition));
+  return page;
+}
+
+/** Software rendering, and no background requests of the browser. */
+const CHROMIUM_FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-background-networking",
+  "--disable-component-update",
+];
+
+/**
+ * Builds the web app if its sources are newer, then starts Chromium.
+ *
+ * @throws Error when Chromium is not in the PATH
+ */
+export async function startBrowser(): Promise<Browser> {
+  const executablePath = (process.env.PATH ?? "")
+    .split(delimiter)
+    .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name)))
+    .find((file) => existsSync(file));
+  if (!executablePath) throw new Error("Chromium is not in the PATH: install it (Debian: apt install chromium).");
+  execFileSync(process.execPath, [join(ROOT, "web/build.ts")], { cwd: ROOT, stdio: ["ignore", "ignore", "inherit"] });
+  return chromium.launch({ executablePath, args: CHROMIUM_FLAGS });
+}
