@@ -77,7 +77,7 @@ export const TOPICS: readonly Topic[] = [
   ),
   topic(
     "use a voucher",
-    "Enter the voucher code at checkout, below the total. You can use only one voucher for each order.",
+    "Enter the voucher code at checkout, below the total. You can use only one voucher per order.",
     "at checkout",
     "in your profile",
     "Enter the code at checkout.",
@@ -107,7 +107,7 @@ export const TOPICS: readonly Topic[] = [
     "change the language of the app",
     "The app uses your phone's language. In the browser, you can change it at the bottom of every page.",
     "at the bottom of every page",
-    "in the language shop",
+    "in the account settings",
     "Change it at the bottom of every page.",
   ),
   topic(

@@ -96,7 +96,7 @@ export function FilterForm({ view, search, focused, onChange }: FormProps) {
       {kind === "where" && (
         <Field
           label="Expression"
-          hint={'Example: and(eq(metadata_key, "model"), eq(metadata_value, "small")) or gt(latency, "5s")'}
+          hint={'Examples: gt(latency, "5s"); and(eq(metadata_key, "model"), eq(metadata_value, "small"))'}
         >
           {(props) => (
             <Input
