@@ -54,7 +54,7 @@ const BROWSER = [
 
 /** Official clients that `npm ci` brings. */
 const CLIENTS = [
-  "test/compat/{agent-server-methods-js,evaluate-js,js-client,langsmith-js,langsmith-methods-js,reconnect,remote-graph}.test.ts",
+  "test/compat/{ag-ui,ag-ui-order,agent-server-methods-js,evaluate-js,js-client,langsmith-js,langsmith-methods-js,mcp,reconnect,remote-graph}.test.ts",
 ];
 
 /** The command line, clients that are installed, written in Python or have another base path, pages of the documentation that are followed step by step. */
@@ -64,6 +64,7 @@ const COMMANDS = [
   "test/compat/{langgraphjs-deploy,langsmith-methods-python}.test.ts",
   "test/compat/{langsmith-js-api-v1,langsmith-python,python-client,replayed-traffic,test-plugins,tokens-in-graphs}.test.ts",
   "test/docs/{deploy,oauth}.test.ts",
+  "test/http/store-pgvector.test.ts",
 ];
 
 /** Projects with packages of their own, installed from the registry. */
@@ -92,8 +93,12 @@ const MORE_EXPERIMENTS = [
   "test/traces/{agent-runs,reading,retention,sharing,threads,trace-page}.test.ts",
 ];
 
+/** Several services in one process: the SQLite database of a service belongs to one service. */
+const ONLY_POSTGRES = ["test/http/mcp-processes.test.ts"];
+
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
 const POSTGRES = [
+  ...ONLY_POSTGRES,
   "test/storage/**/*.test.ts",
   "test/engine/{event-log,lost-connections,token-requests}.test.ts",
   "test/control/{leases,process,reconciler}.test.ts",
@@ -101,7 +106,7 @@ const POSTGRES = [
   "test/vault/{flow-races,flows,refresh,sealed-columns,token-event-retention}.test.ts",
   "test/http/{app-api,assistants,assistants-search,bulk-cancel,cancel,crons,disconnects,event-storage,interrupts}.test.ts",
   "test/http/{metrics,multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams}.test.ts",
-  "test/http/{store,store-search,thread-stream,thread-ttl,threads,threads-search,webhooks}.test.ts",
+  "test/http/{store,store-search,thread-protocol,thread-stream,thread-ttl,threads,threads-search,webhooks}.test.ts",
   "test/http/custom-auth/filters.test.ts",
   "test/http/auth-service/{deletion,tokens}.test.ts",
   "test/security/{deployment-roles,fairness,open-proxied-streams,open-streams}.test.ts",
@@ -124,6 +129,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       ...CLIENTS,
       ...COMMANDS,
       ...PACKAGE,
+      ...ONLY_POSTGRES,
     ],
     database: "sqlite",
     runs: "always",

@@ -14,7 +14,7 @@ import { gather } from "./js/support.ts";
 import { threadScenarios } from "./js/threads.ts";
 
 const clients = [
-  ["1.11.2", Client],
+  ["1.15.0", Client],
   ["2.0.0", Client2 as unknown as typeof Client],
 ] as const;
 

@@ -12,13 +12,14 @@ import { stateScenarios } from "./js/state.ts";
 import { statelessScenarios } from "./js/stateless.ts";
 import { storeScenarios } from "./js/store.ts";
 import { streamScenarios } from "./js/streams.ts";
+import { threadProtocolScenarios } from "./js/thread-protocol.ts";
 import { threadScenarios } from "./js/threads.ts";
 import { webhookScenarios } from "./js/webhooks.ts";
 
 // The newest version that installs, and the one that a plain `npm install` brings. The types of the older one are
 // those of the newer, as far as the scenarios go.
 const clients = [
-  ["1.11.2", Client],
+  ["1.15.0", Client],
   ["2.0.0", Client2 as unknown as typeof Client],
 ] as const;
 
@@ -43,7 +44,9 @@ describe.each(databases)("the official JavaScript client against %s", (database)
     statelessScenarios(client);
     webhookScenarios(client);
     storeScenarios(client);
-    // Version 2.0.0 has no methods that change crons.
-    if (_version === "1.11.2") cronScenarios(client);
+    // Version 2.0.0 has no streams of threads, and no methods that change crons.
+    if (_version !== "1.15.0") return;
+    threadProtocolScenarios(client);
+    cronScenarios(client);
   });
 });

@@ -7,7 +7,7 @@ import { openBreakingProxy } from "./js/breaking-proxy.ts";
 import { type ClientEvent, gather } from "./js/support.ts";
 
 const clients = [
-  ["1.11.2", Client],
+  ["1.15.0", Client],
   ["2.0.0", Client2 as unknown as typeof Client],
 ] as const;
 

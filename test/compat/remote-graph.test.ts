@@ -164,6 +164,6 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
     const nested: string[] = [];
     for await (const [namespace, update] of chunks)
       if (namespace.length > 0) nested.push(Object.keys(update as object)[0] as string);
-    expect(nested).toEqual(["begin", "inner", "finish"]);
+    expect(nested).toEqual(["begin", "look", "dig", "fill", "deepest", "inner", "finish"]);
   });
 });

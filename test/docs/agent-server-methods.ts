@@ -21,8 +21,8 @@ is generated from the result (\`node test/docs/agent-server-methods.ts\`). The s
 
 - "works": a note names the fields without an effect, if there are any.
 - "works, with a limit": the note describes the limit.
-- "not offered": the service responds with the status 404, or the client refuses the call itself.
-- "refused": the service responds with the status 422.
+- "not offered": the service responds with status 404, or the client refuses the call itself.
+- "refused": the service responds with status 422.
 - \`–\`: the client has no such method.
 `;
 
@@ -98,17 +98,24 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
     "",
   ],
   ["Webhooks (`webhook` of a run or a cron)", "works", "See [Webhooks](webhooks.md).", "test/compat/js/webhooks.ts"],
+  ["MCP server at `/mcp`", "works", "See [MCP](mcp.md).", "test/compat/mcp.test.ts"],
   [
     '`streamProtocol: "v2"` and `"v2-websocket"` of the client, `ThreadStream`',
-    "not offered",
-    "The thread-centric protocol is not yet offered. The default, `legacy`, works.",
-    "",
+    "works",
+    "See [Thread protocol](thread-protocol.md). The WebSocket of a browser cannot send a key.",
+    "test/compat/js/thread-protocol.ts",
   ],
   [
     "Components of the project in a page (`LoadExternalComponent` of `@langchain/langgraph-sdk/react-ui`)",
     "works",
     "Requires the package `@langchain/langgraph-ui` in the project, and `ui` in langgraph.json.",
     "test/web/ui-components.test.ts",
+  ],
+  [
+    "`HttpAgent` of `@ag-ui/client` (1.0.0 and 0.0.59)",
+    "works",
+    "`POST /ag-ui/{assistant_id}`: see [AG-UI](ag-ui.md).",
+    "test/compat/ag-ui.test.ts",
   ],
 ];
 

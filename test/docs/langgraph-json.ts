@@ -3,7 +3,7 @@ import { cell } from "./methods-page.ts";
 /** `no effect`: accepted, because the field selects something that Threadmill does not need. `refused`: see {@link FIELDS}. */
 type FieldStatus = "works" | "no effect" | "refused";
 
-const NO_IMAGES = "Threadmill does not build the image of the other servers: change the Dockerfile of your image.";
+const NO_IMAGES = "Threadmill does not build such images: change your own Dockerfile.";
 const NO_PYTHON = "Python graphs are not supported yet.";
 
 /**
@@ -40,12 +40,12 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
   "http.mount_prefix": ["works", ""],
   "http.disable_assistants": ["works", ""],
   "http.disable_threads": ["works", ""],
-  "http.disable_runs": ["works", "Includes crons and webhook deliveries."],
+  "http.disable_runs": ["works", "Includes crons, webhook deliveries and the AG-UI endpoint."],
   "http.disable_store": ["works", ""],
   "http.disable_meta": ["works", ""],
   "http.disable_webhooks": ["works", ""],
   "http.disable_ui": ["works", ""],
-  "http.disable_mcp": ["no effect", "There are no MCP routes."],
+  "http.disable_mcp": ["works", ""],
   "http.disable_a2a": ["no effect", "There are no A2A routes."],
 
   webhooks: ["works", "See [Webhooks](webhooks.md#urls-and-headers)."],
@@ -84,7 +84,7 @@ export function rowOf(field: string): [FieldStatus, string] | undefined {
 
 const STATUS: Record<FieldStatus, string> = {
   works: "works",
-  "no effect": "accepted, no effect needed",
+  "no effect": "accepted, no effect",
   refused: "refused",
 };
 

@@ -21,8 +21,8 @@ const section =
 
 /** The block installs them itself; without a registry there is nothing to follow. */
 const packages = await installed("The project of docs/graphs.md", {
-  "@langchain/langgraph": "1.4.17",
-  "@langchain/core": "1.2.13",
+  "@langchain/langgraph": "1.7.3",
+  "@langchain/core": "1.4.0",
 });
 
 describe.runIf(packages)("the project of docs/graphs.md, followed in an empty folder", () => {

@@ -1,4 +1,9 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import type { HostSetup, StartHost } from "../../src/agent-server/graph-hosts/host.ts";
+import { startAhead, startInThread } from "../../src/agent-server/graph-hosts/start-host.ts";
 import type { Intervals } from "../../src/config/config.ts";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
@@ -75,5 +80,47 @@ describe.each(databases)("graph hosts on %s", (database) => {
     const run = await create("waits", { items: [] });
     expect((await join(run)).body.__error__.error).toBe("TimeoutError");
     expect(await statusOf(run)).toBe("timeout");
+  });
+});
+
+describe("a graph host that starts before the engine", () => {
+  /** A host of one graph, and its events in order. */
+  const startWith = (source: string) => {
+    const project_dir = mkdtempSync(join(tmpdir(), "threadmill-ahead-"));
+    writeFileSync(join(project_dir, "graph.mjs"), source);
+    const graphs = [{ graph_id: "one", file: join(project_dir, "graph.mjs"), export_name: "graph" }];
+    const setup = { graphs, env: {}, project_dir };
+    const ended = Promise.withResolvers<void>();
+    const startHost: StartHost = (given, to) =>
+      startInThread(256)(given, {
+        onMessage: (message) => {
+          to.onMessage(message);
+          ended.resolve();
+        },
+        onExit: (reason) => {
+          to.onExit(reason);
+          ended.resolve();
+        },
+      });
+    return { setup, starter: startAhead(startHost, setup), ended: ended.promise };
+  };
+  const eventOf = (starter: StartHost, setup: HostSetup) => {
+    const event = Promise.withResolvers<unknown>();
+    const host = starter(setup, { onMessage: event.resolve, onExit: event.resolve });
+    return event.promise.finally(() => host.terminate());
+  };
+
+  it("is the first host of the engine, which receives what it sent before", async () => {
+    const { setup, starter, ended } = startWith("export const other = 1;");
+    await ended;
+    const first = { type: "loaded", failures: { one: expect.stringContaining("graph") } };
+    expect(await eventOf(starter, setup)).toMatchObject(first);
+    expect(await eventOf(starter, setup)).toMatchObject(first);
+  });
+
+  it("is lost to the engine if it exits before", async () => {
+    const { setup, starter, ended } = startWith("process.exit(7);");
+    await ended;
+    expect(await eventOf(starter, setup)).toContain("process.exit(7)");
   });
 });

@@ -56,7 +56,7 @@ export class RequestMaker {
         this.#random.next() < 0.1
           ? { "last-event-id": String(this.#random.pick(["-1", "0", "3", "x", "99999999"])) }
           : {},
-      waits: /stream|wait|join|cancel/.test(route.path),
+      waits: /stream|wait|join|cancel|ag-ui/.test(route.path),
     };
   }
 
@@ -139,6 +139,33 @@ export class RequestMaker {
     else body[field] = this.#random.pick(this.#values);
   }
 
+  #agentInput(): Record<string, unknown> {
+    const { pick } = this.#random;
+    const value = () => pick(this.#values);
+    return {
+      threadId: this.#id("thread_id"),
+      runId: "r",
+      protocolVersion: pick([undefined, "1.0"]),
+      state: pick<unknown>([{ x: value() }, {}, null]),
+      messages: [
+        { id: "u", role: "user", content: pick<unknown>(["Hi", [{ type: "text", text: "Hi" }], value()]) },
+        {
+          id: "a",
+          role: "assistant",
+          toolCalls: [{ id: "c", function: { name: "f", arguments: JSON.stringify(value()) } }],
+        },
+        { id: "t", role: "tool", toolCallId: "c", content: "done" },
+      ].slice(this.#random.integer(0, 3)),
+      tools: pick<unknown>([[], [{ name: "f", parameters: value() }]]),
+      forwardedProps: pick<unknown>([
+        {},
+        { command: { resume: value() } },
+        { config: { configurable: { x: value() } } },
+      ]),
+      resume: pick<unknown>([undefined, [{ interruptId: "i", status: "resolved", payload: value() }]]),
+    };
+  }
+
   #wellFormed(operation: string): Record<string, unknown> {
     const { pick, integer, next } = this.#random;
     const assistant_id = next() < 0.8 ? pick(GRAPHS) : this.#id("assistant_id");
@@ -152,6 +179,7 @@ export class RequestMaker {
       ...(next() < 0.1 && { after_seconds: pick([0.01, 3600]) }),
       ...(next() < 0.2 && { checkpoint_id: this.#id("checkpoint_id") }),
     };
+    if (operation === "runAgent") return this.#agentInput();
     if (/Run/.test(operation)) return operation === "createRunBatch" ? ([run, run] as never) : run;
     const common = { metadata: pick([{}, { a: 1 }, { graph_id: pick(GRAPHS) }]), limit: integer(1, 20) };
     if (/History|State/.test(operation)) {
@@ -173,6 +201,7 @@ export class RequestMaker {
 }
 
 const ALL_FIELDS = [
+  ...["threadId", "runId", "state", "messages", "tools", "context", "forwardedProps", "resume"],
   "metadata",
   "config",
   "context",

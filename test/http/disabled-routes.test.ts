@@ -24,6 +24,7 @@ const ROUTES: Record<string, [method: "GET" | "POST", path: string][]> = {
   runs: [
     ["POST", "/runs/wait"],
     ["POST", "/runs/crons/search"],
+    ["POST", "/ag-ui/agent"],
   ],
   store: [["POST", "/store/items/search"]],
   meta: [
@@ -38,7 +39,7 @@ it.each(Object.keys(ROUTES))("http.disable_%s removes these routes and no other"
   const scenario = await start({ [`disable_${disabled}`]: true });
   for (const [group, routes] of Object.entries(ROUTES)) {
     for (const [method, path] of routes) {
-      const body = method === "POST" ? { assistant_id: "agent", input: {} } : undefined;
+      const body = method === "POST" ? { assistant_id: "agent", input: {}, threadId: "t", runId: "r" } : undefined;
       const { status } = await scenario.send(method, path, body);
       expect([path, status]).toEqual([path, group === disabled ? 404 : 200]);
     }

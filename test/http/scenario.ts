@@ -1,8 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Intervals } from "../../src/config/config.ts";
-import type { Log } from "../../src/platform/lib/log.ts";
 import type { DatabaseName } from "../support/databases.ts";
 import { type Answer, startService, type TestService } from "../support/service.ts";
 import { parseSse, type SseEvent } from "../support/sse.ts";
@@ -31,7 +29,7 @@ export class Scenario {
   static async start(
     database: DatabaseName,
     env: Record<string, string> = {},
-    options: { inline?: boolean; log?: Log; config?: string; tracing?: boolean; intervals?: Partial<Intervals> } = {},
+    options: Partial<Omit<Parameters<typeof startService>[0], "database" | "env">> = {},
   ): Promise<Scenario> {
     const config = "test/graphs/scenarios/langgraph.json";
     return new Scenario(await startService({ database, config, env, ...options }));

@@ -100,7 +100,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: "oauth: the refreshed token of a deleted token is not revoked",
     file: "src/access/oauth/refresh.ts",
-    replace: ["  void revokeGrant(context, provider, secret);\n", ""],
+    replace: ['  if (state.status === "deleted") void revokeGrant(context, provider, secret);\n', ""],
     suites: [REFRESH],
   },
   {

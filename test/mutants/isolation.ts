@@ -47,8 +47,20 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
   {
     name: "isolation: the number of open streams per user has no limit",
     file: "src/access/http/auth.ts",
-    replace: ["if (isLimited) answers.check(caller, context.req.path);\n", ""],
+    replace: ["if (LONG_RUNNING.test(context.req.path)) requireOpenResponse();\n", ""],
     suites: ["test/security/fairness.test.ts"],
+  },
+  {
+    name: "isolation: users cancel MCP calls of others",
+    file: "src/agent-server/mcp/tool-calls.ts",
+    replace: ["[tenant_id, user_id, session_id, request_id]", "[tenant_id, session_id, request_id]"],
+    suites: ["test/http/mcp.test.ts"],
+  },
+  {
+    name: "isolation: users answer the interrupts of others' MCP calls",
+    file: "src/agent-server/mcp/tool-calls.ts",
+    replace: ["configurable?.user_id === user_id ? run", "configurable?.user_id ? run"],
+    suites: ["test/http/mcp.test.ts"],
   },
   {
     name: "isolation: builds run as the user of the service",

@@ -1,3 +1,4 @@
+import { AG_UI_MUTANTS } from "./ag-ui.ts";
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
 import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { DOCKER_MUTANTS } from "./docker.ts";
@@ -158,6 +159,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace: [" && !(crossOrigin && !PUBLIC_HEADERS.has(name))", ""],
     suites: ["test/lib/safe-fetch.test.ts"],
   },
+  ...AG_UI_MUTANTS,
   ...AUTH_SERVICE_MUTANTS,
   ...FAULT_MUTANTS,
   ...FLOW_MUTANTS,

@@ -14,13 +14,8 @@ import {
 } from "../../src/agent-server/storage/run-leases.ts";
 import { insertRun, interruptIfPending, requestCancel } from "../../src/agent-server/storage/runs.ts";
 import type { RunRow } from "../../src/agent-server/storage/schema.ts";
-import {
-  findThread,
-  insertThread,
-  recomputeStatus,
-  searchThreads,
-  setThreadBusy,
-} from "../../src/agent-server/storage/threads.ts";
+import { searchThreads } from "../../src/agent-server/storage/thread-search.ts";
+import { findThread, insertThread, recomputeStatus, setThreadBusy } from "../../src/agent-server/storage/threads.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { newId } from "../../src/platform/lib/ids.ts";

@@ -24,12 +24,15 @@ export const databases: readonly DatabaseName[] = inject("databases");
  * folder, which a service fills in 20 ms.
  *
  * @param empty without a schema: for tests of migrations
+ * @param admin another Postgres than that of the suite; the database is empty
  */
-export async function createDatabase(name: DatabaseName, { empty = false } = {}): Promise<TestDatabase> {
+export async function createDatabase(
+  name: DatabaseName,
+  { admin = inject("postgres"), empty = admin !== inject("postgres") }: { admin?: string; empty?: boolean } = {},
+): Promise<TestDatabase> {
   const data_dir = mkdtempSync(join(tmpdir(), "threadmill-test-"));
   const dropFolder = () => rmSync(data_dir, { recursive: true, force: true });
   if (name === "sqlite") return { data_dir, url: undefined, drop: async () => dropFolder() };
-  const admin = inject("postgres") as string;
   const database = `threadmill_test_${randomBytes(6).toString("hex")}`;
   await execute(admin, `create database ${database}${empty ? "" : ` template ${inject("template")}`}`);
   const url = new URL(admin);

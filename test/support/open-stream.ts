@@ -14,14 +14,21 @@ export interface OpenStream {
   hangUp(): Promise<void>;
 }
 
-/** Opens a stream without a socket. */
+/** Opens a stream without a socket: with GET, or with POST if there is a body. */
 export async function openStream(
   { threadmill }: Pick<TestService, "threadmill">,
   path: string,
   headers: Record<string, string> = {},
+  sent?: object,
 ): Promise<OpenStream> {
   const abort = new AbortController();
-  const response = await threadmill.fetch(new Request(`http://localhost${path}`, { headers, signal: abort.signal }));
+  const post = sent && { method: "POST", body: JSON.stringify(sent) };
+  const request = new Request(`http://localhost${path}`, {
+    ...post,
+    headers: { ...(sent && { "content-type": "application/json" }), ...headers },
+    signal: abort.signal,
+  });
+  const response = await threadmill.fetch(request);
   const body = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as never);
   const reader = body.getReader() as ReadableStreamDefaultReader<string>;
   const stream: OpenStream = {

@@ -37,6 +37,8 @@ const SHORT = {
 /** Starts a whole service in this process, on a fresh database, with the graphs of a langgraph.json. */
 export async function startService(options: {
   database: DatabaseName;
+  /** See {@link createDatabase}. */
+  admin?: string;
   /** Absolute path, or from the repository's root. */
   config: string;
   env?: Record<string, string>;
@@ -49,7 +51,7 @@ export async function startService(options: {
   /** Receives the log lines; default: standard error, at the level of the settings. */
   log?: Log;
 }): Promise<TestService> {
-  const database = await createDatabase(options.database);
+  const database = await createDatabase(options.database, options.admin === undefined ? {} : { admin: options.admin });
   const flags = {
     config: resolve(import.meta.dirname, "../..", options.config),
     port: "0",
