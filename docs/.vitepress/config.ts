@@ -13,6 +13,8 @@ export default defineConfig({
   rewrites: { "README.md": "index.md" },
   // Files of the repository that are not pages.
   ignoreDeadLinks: [/LICENSE$/, /^http:\/\/localhost/],
+  // The pages contain no Vue expressions. With the usual delimiters, `{{ env.NAME }}` in a table would be one.
+  vue: { template: { compilerOptions: { delimiters: ["{%vue", "vue%}"] } } },
   themeConfig: {
     search: { provider: "local" },
     nav: [page("Documentation", "/docs/"), page("Architecture", "/ARCHITECTURE")],
@@ -22,13 +24,16 @@ export default defineConfig({
         items: [
           page("Graphs", "/docs/graphs"),
           page("Streaming", "/docs/streaming"),
+          page("Thread protocol", "/docs/thread-protocol"),
           page("Run states", "/docs/run-states"),
           page("Threads", "/docs/threads"),
           page("Crons", "/docs/crons"),
           page("Store", "/docs/store"),
           page("Webhooks", "/docs/webhooks"),
+          page("MCP", "/docs/mcp"),
           page("Custom routes", "/docs/custom-routes"),
           page("UI components", "/docs/ui-components"),
+          page("AG-UI", "/docs/ag-ui"),
           page("Tracing", "/docs/tracing"),
           page("Experiments", "/docs/experiments"),
           page("Annotation queues", "/docs/annotation-queues"),
