@@ -89,7 +89,10 @@ export class DeploymentFront {
     }
   }
 
-  /** Browsers send no API key in a preflight. Except below localhost, the response is the same for every slug, to hide which exist. */
+  /**
+   * Browsers send no API key in a preflight, so the response must not reveal which slugs exist: it is the same for all. Exception: for an
+   * unknown `{slug}.localhost`, the service itself responds.
+   */
   #answerPreflight({ headers }: IncomingMessage, response: ServerResponse, allowed_origin: string | undefined): void {
     response.writeHead(204, {
       ...corsHeaders(allowed_origin),

@@ -64,5 +64,5 @@ function openApiDocument() {
 const CONTROL_PLANE_PATH =
   /^\/(api-host(\/|$)|v2\/(?!(runs|datasets|public|threads|traces)\/)|v1\/(projects|integrations)\/)/;
 
-/** @param path without the prefix of all routes */
+/** @param path of a request, without `http.mount_prefix` */
 export const isControlPlane = (path: string): boolean => CONTROL_PLANE_PATH.test(path);

@@ -16,8 +16,8 @@ const State = Annotation.Root({ print: Annotation, exit: Annotation, answer: Ann
 export const graph = new StateGraph(State)
   .addNode("node", async ({ print, exit }) => {
     for (const line of print ?? []) console.log(line);
-    // Once the run is over, so that it is not tried again.
-    if (exit !== undefined) setTimeout(() => process.kill(process.pid, "SIGKILL"), 300);
+    // Once the run is over, so that it is not tried again. On a busy machine its answer can take a second.
+    if (exit !== undefined) setTimeout(() => process.kill(process.pid, "SIGKILL"), 2_000);
     const whole = readFileSync("/proc/self/environ", "utf8").split("\\0").filter(Boolean);
     return { answer: { env: { ...process.env }, whole, pid: process.pid, type: new AIMessage("").getType() } };
   })

@@ -7,7 +7,7 @@ import { Scenario } from "../http/scenario.ts";
 import { databases } from "../support/databases.ts";
 import { until } from "../support/until.ts";
 
-const BREAKS = 15;
+const MIN_BREAKS = 15;
 const RUNS = 8;
 
 // SQLite has no connections to lose.
@@ -42,7 +42,8 @@ describe.runIf(databases.includes("postgres"))("when connections to Postgres bre
 
   it("every accepted run reaches its end all the same", async () => {
     const accepted: { thread_id: string; run_id: string }[] = [];
-    for (let n = 0; n < BREAKS; n++) {
+    // On a busy machine the first connections can all break before a run is accepted.
+    for (let n = 0; n < MIN_BREAKS || accepted.length === 0; n++) {
       const created = Array.from({ length: RUNS }, async () => {
         const thread = await api.service.request("POST", "/threads", {});
         const path = `/threads/${thread.body?.thread_id}/runs`;
@@ -53,7 +54,6 @@ describe.runIf(databases.includes("postgres"))("when connections to Postgres bre
       await Promise.all(created);
       await breakAll();
     }
-    expect(accepted.length).toBeGreaterThan(0);
     for (const { thread_id, run_id } of accepted) {
       const join = () => api.service.request("GET", `/threads/${thread_id}/runs/${run_id}/join`);
       // The last break may still be felt; clients repeat a 503.

@@ -35,6 +35,8 @@ export async function createDatabase(
   if (name === "sqlite") return { data_dir, url: undefined, drop: async () => dropFolder() };
   const database = `threadmill_test_${randomBytes(6).toString("hex")}`;
   await execute(admin, `create database ${database}${empty ? "" : ` template ${inject("template")}`}`);
+  // Tests that crash a server have their own.
+  await execute(admin, `alter database ${database} set synchronous_commit = off`);
   const url = new URL(admin);
   url.pathname = `/${database}`;
   return {

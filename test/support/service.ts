@@ -1,9 +1,11 @@
-import { resolve } from "node:path";
+import { readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
 import { type Config, type Intervals, readConfig } from "../../src/config/config.ts";
 import { type Listening, listen, startThreadmill, type Threadmill } from "../../src/main.ts";
 import { createLog, type Log } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "./databases.ts";
 import { encryptionEnv } from "./encryption.ts";
+import { madeOnce } from "./made-once.ts";
 
 export interface TestService {
   database: TestDatabase;
@@ -52,6 +54,8 @@ export async function startService(options: {
   log?: Log;
 }): Promise<TestService> {
   const database = await createDatabase(options.database, options.admin === undefined ? {} : { admin: options.admin });
+  // Reading the schemas of a graph from its types takes seconds. Projects in temporary folders would only make the cache larger.
+  if (!isAbsolute(options.config)) symlinkSync(await typeSchemas(), join(database.data_dir, "type-schemas"));
   const flags = {
     config: resolve(import.meta.dirname, "../..", options.config),
     port: "0",
@@ -85,6 +89,19 @@ export async function startService(options: {
     },
   };
 }
+
+const EXTRACTION = join(import.meta.dirname, "../../src/agent-server/graph-hosts/type-schemas");
+
+/** The schemas that this version of the extraction has read. */
+const typeSchemas = async (): Promise<string> =>
+  (await madeOnce({
+    client: "Reading schemas from types",
+    folder_prefix: "type-schemas",
+    made_of: readdirSync(EXTRACTION)
+      .map((file) => readFileSync(join(EXTRACTION, file), "utf8"))
+      .join(),
+    make: async () => undefined,
+  })) as string;
 
 async function send(
   threadmill: Threadmill,

@@ -27,7 +27,7 @@ describe("the export of traces", () => {
   afterAll(() => backend.stop());
 
   async function withService(env: Record<string, string>, use: (api: Scenario) => Promise<void>): Promise<void> {
-    const api = await Scenario.start("sqlite", env, { config: CONFIG, tracing: true, inline: false });
+    const api = await Scenario.start("sqlite", env, { config: CONFIG, tracing: true });
     await use(api).finally(() => api.stop());
   }
   const runAgent = async (api: Scenario): Promise<string> => {

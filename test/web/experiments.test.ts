@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { SAMPLE_NAMES, sampleUploads } from "../../web/src/pages/experiments/sample/sample.ts";
+import { delta, percent, percentagePoints } from "../../web/src/ui/format.ts";
 import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
 
 const [V1, V2, V3] = SAMPLE_NAMES as [string, string, string];
@@ -13,6 +14,7 @@ const rows = SAMPLE[0]?.results.map((_, row) => row) ?? [];
 /** The mean of a score over the rows that have it. */
 const meanScore = (variant: number, key: string) =>
   meanOf(rows.flatMap((row) => scoreOf(variant, row, key) ?? [])).toFixed(3);
+const errorShare = (variant: number) => rows.filter((row) => SAMPLE[variant]?.results[row]?.error).length / rows.length;
 /** The mean difference over the rows that both variants have a score for, with its sign as the page writes it. */
 const difference = (variant: number, baseline: number, key: string, digits: number) => {
   const mean = meanOf(
@@ -130,7 +132,9 @@ describeInBrowser("the pages of experiments", () => {
       [similarity, correctness].map((by) => trends.getByText(by).evaluate((element) => element.className)),
     );
     expect(colours).toEqual([expect.stringContaining("text-worse"), expect.stringContaining("text-text-3")]);
-    expect(await textOf("errors")).toMatch(/^errors 2 % \+1 pp/);
+    const errors = [2, 0].map((variant) => errorShare(variant)) as [number, number];
+    const change = delta(errors[0] - errors[1], percentagePoints);
+    expect(await textOf("errors")).toContain(`errors ${percent(errors[0])} ${change}`);
     await expectAccessible(page);
 
     await page.getByText("Select two or more experiments to compare").waitFor();

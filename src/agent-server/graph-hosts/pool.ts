@@ -243,7 +243,7 @@ export class HostPool implements BackgroundService {
     return ready ? this.#options.dead_ms : Math.max(this.#options.dead_ms, LOAD_TIMEOUT_MS);
   }
 
-  /** Evicts the runs that have not started in a host that hangs, and starts an additional host if one is needed. */
+  /** Evicts a hanging host's runs that have not started, and starts an additional host if one is needed. */
   #evictQueuedRuns(host: PooledHost): void {
     const queued = [...host.runs.values()].filter((run) => !run.started);
     for (const run of queued) {

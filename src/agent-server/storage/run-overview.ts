@@ -59,7 +59,7 @@ function newestFirst(tx: Tx, filter: RunOverviewFilter) {
 
 const ACTIVE: readonly RunStatus[] = ["pending", "running"];
 
-/** Whether all of these statuses are active: an index finds such runs among any number of ended ones. */
+/** Whether the filter selects only active runs. An index on `ended_at` finds these, however many runs have ended. */
 export const areActive = (statuses: readonly RunStatus[] | undefined): boolean =>
   statuses?.every((status) => ACTIVE.includes(status)) ?? false;
 

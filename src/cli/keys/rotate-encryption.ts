@@ -17,7 +17,10 @@ export interface RotateFlags extends Flags {
 /** Time after a key is added during which other processes may still store secrets that they encrypted with the previous key. */
 const SETTLE_MS = 5_000;
 
-/** Adds a key to the key file, if there is one, and re-encrypts all secrets with the first key. Continues an interrupted rotation. */
+/**
+ * Adds a key at the top of the key file, if there is one, and re-encrypts all secrets with the first key of the key ring. Continues an
+ * interrupted rotation without adding another key.
+ */
 export async function rotateEncryption({ retire = false, ...flags }: RotateFlags): Promise<void> {
   const source = keySourceOf(readStorageConfig(flags, process.env));
   await withSharedDatabase(flags, async (database, log) => {

@@ -56,7 +56,7 @@ export const deploymentSettings = {
   }),
   deployment_log_retention_ms: setting("THREADMILL_DEPLOYMENT_LOG_RETENTION", duration(0, MAX_RETENTION_MS), {
     default: "7d",
-    meaning: "Retention period of build logs and instance logs, with at most 50,000 lines per deployment.",
+    meaning: "Retention period of build logs and instance logs. At most 50,000 lines are kept per deployment.",
   }),
   deploy_git_protocols: setting("THREADMILL_DEPLOY_GIT_PROTOCOLS", list, {
     default: "https,ssh",
@@ -69,7 +69,7 @@ export const deploymentSettings = {
   }),
   docker_socket: setting("THREADMILL_DOCKER_HOST", readDockerSocket, {
     default: "unix:///var/run/docker.sock",
-    meaning: "Socket of the local Docker engine that runs deployments from images.",
+    meaning: "Socket of the local Docker Engine that runs deployments from images.",
   }),
   docker_registries: setting("THREADMILL_DOCKER_REGISTRIES", readRegistries, {
     default: "",

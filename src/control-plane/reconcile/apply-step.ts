@@ -57,7 +57,10 @@ export function routeTo(instances: readonly InstanceRow[], context: DeploymentCo
   facts.routed_upstreams = fingerprint(instances);
 }
 
-/** Switches the router, then commits the rows. The switch cannot be undone, so a failed commit is retried. */
+/**
+ * Switches the router, then commits the rows. The switch cannot be undone, so a commit that throws is retried. If the revision is no longer
+ * being deployed, the next step routes to the instances of the active one.
+ */
 export async function switchTraffic(
   step: StepOf<"switch">,
   state: DeploymentState,

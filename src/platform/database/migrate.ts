@@ -29,7 +29,7 @@ export async function migrate(database: Database, migrations: readonly Migration
     const unknown = rows.filter((row) => series.has(seriesOf(row)) && !known.has(row.name)).map(({ name }) => name);
     if (unknown.length > 0)
       throw new ConfigError(
-        `A newer version of Threadmill has migrated the database (${database.description}). Migrations unknown to this version: ${unknown.join(", ")}. Start that version or a newer one.`,
+        `A newer version of Threadmill has migrated the database (${database.description}). Migrations unknown to this version: ${unknown.join(", ")}. Start the newer version.`,
       );
     const pending = migrations.filter((migration) => !applied.has(migration.name));
     for (const migration of pending) {

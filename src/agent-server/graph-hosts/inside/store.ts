@@ -39,7 +39,7 @@ function toRequest(operation: Operation): StoreOperation {
   if ("value" in operation) {
     const { namespace, key, value, index } = operation;
     if (value === null) return { kind: "delete", namespace, key };
-    // Applies the limits and replacements of request values here, on the thread of the host.
+    // The host's thread does this work, not the serving thread.
     return { kind: "put", namespace, key, value: JSON.stringify(plain(value)), index };
   }
   if ("key" in operation) return { kind: "get", namespace: operation.namespace, key: operation.key };
@@ -48,7 +48,7 @@ function toRequest(operation: Operation): StoreOperation {
   return { kind: "namespaces", prefix: pathOf("prefix"), suffix: pathOf("suffix"), max_depth, limit, offset };
 }
 
-/** Returns the value after a round trip through JSON. Throws if it exceeds the limits of request values. */
+/** Returns the value as a request would store it: after JSON, with U+FFFD for NUL and unpaired surrogates. Throws above the limits of requests. */
 const plain = <T>(value: T): T => (value === undefined ? value : (parseUntrusted(JSON.stringify(value)) as T));
 
 function fromResult(operation: Operation, result: unknown) {

@@ -5,7 +5,7 @@ export const runsOfWorkspaces: Migration = {
   name: "008-runs-of-workspaces",
   statements: () => [
     "create index runs_of_workspace on runs (tenant_id, created_at, seq)",
-    // Active runs have a null ended_at. A covering index: the counts read no rows.
+    // Active runs have a null ended_at. A covering index: counts without an access filter read no rows.
     "create index runs_by_end on runs (tenant_id, ended_at, started_at, created_at)",
   ],
 };

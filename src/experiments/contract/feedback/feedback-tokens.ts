@@ -56,7 +56,7 @@ export const feedbackTokenRoutes = {
     path: "/feedback/tokens",
     operationId: "create_feedback_ingest_token",
     summary:
-      "Create tokens for sending feedback on a run without an API key. If the request body is a list, the response is also a list.",
+      "Create tokens with which clients without an API key can send feedback on a run. If the request body is a list, the response is also a list.",
     request: { body: jsonBody(z.union([FeedbackTokenCreate, z.array(FeedbackTokenCreate).min(1).max(100)])) },
     responses: { 200: jsonResponse(z.union([FeedbackToken, z.array(FeedbackToken)]), "The tokens."), ...errors() },
   }),

@@ -13,7 +13,7 @@ export interface PoolOptions {
 
 /** Maximum wait for a connection. After {@link PostgresPool.suspend}, waiting callers fail within {@link CONNECT_MS}. */
 const ACQUIRE_MS = 30_000;
-/** Maximum wait in the queue of the pool and for a new connection, after which the caller is queued again. */
+/** Maximum wait in the queue of the pool, and again for a new connection. Then the caller is queued again. */
 const CONNECT_MS = 4_000;
 /** Delay after a refused connection if this process has no connection. */
 const RETRY_MS = 100;

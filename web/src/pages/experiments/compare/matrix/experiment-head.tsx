@@ -32,7 +32,11 @@ export function ExperimentHead({
       <span className="min-w-0">
         <button
           type="button"
-          title={`${name}: ${isFocused ? "" : "click to select, then "}press b to set as baseline or x to hide`}
+          title={
+            isBaseline
+              ? name
+              : `${name}: ${isFocused ? "" : "click to select, then "}press b to set as baseline or x to hide`
+          }
           aria-pressed={isFocused}
           onClick={() => onFocus(id)}
           className={classes(
