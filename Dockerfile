@@ -6,7 +6,8 @@ FROM ${NODE_IMAGE} AS build
 ARG NPM_CONFIG_REGISTRY
 WORKDIR /build
 COPY . .
-RUN npm ci --no-audit --no-fund && npm pack --pack-destination /tmp && test -f dist/web/index.html
+# npm pack runs the build.
+RUN npm ci --ignore-scripts --no-audit --no-fund && npm pack --pack-destination /tmp && test -f dist/web/index.html
 RUN mkdir -p /app && cd /app && npm init --yes && npm install --omit=dev --no-audit --no-fund /tmp/threadmill-*.tgz
 RUN mkdir -p /data && chown 1000:1000 /data
 

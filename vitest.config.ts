@@ -76,7 +76,7 @@ const MAX_FILE_SHARE = 0.03;
 
 const NO_POSTGRES =
   "Not run: suites on Postgres. Start one at 127.0.0.1:5432 whose user postgres may create databases, or set TEST_DATABASE_URL.";
-const NO_CHROMIUM = "Not run: suites of the web app. Install Chromium (Debian: apt install chromium).";
+const NO_CHROMIUM = "Not run: suites of the web app. Install Chromium (Debian: apt install chromium-headless-shell).";
 
 const names = (runs: Suite["runs"]): string =>
   Object.entries(SUITES)

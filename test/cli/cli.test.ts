@@ -108,7 +108,7 @@ describe("a mistake in the configuration", () => {
     await database.close();
     const { status, stderr } = await runCli(["serve", "--config", project.config, ...args]);
     expect(status).toBe(2);
-    expect(stderr).toContain("Migrations unknown to this version: 999-later. Start that version");
+    expect(stderr).toContain("Migrations unknown to this version: 999-later. Start the newer version.");
   });
 });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
-import { COUNTS, SEED } from "../support/counts.ts";
-import { createDatabase, databases } from "../support/databases.ts";
+import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
+import { createDatabase } from "../support/databases.ts";
 import { EndedEarly, freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
@@ -20,7 +20,7 @@ interface Acknowledged {
   n: number;
 }
 
-describe.each(databases)("acknowledged runs on %s", (name) => {
+describe.each(searchedDatabases)("acknowledged runs on %s", (name) => {
   let server: ServerProcess | undefined;
   afterAll(() => {
     server?.child.kill("SIGKILL");

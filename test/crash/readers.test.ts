@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
-import { COUNTS, SEED } from "../support/counts.ts";
-import { createDatabase, databases } from "../support/databases.ts";
+import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
+import { createDatabase } from "../support/databases.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
@@ -27,7 +27,7 @@ interface Outcome {
   attempts: number;
 }
 
-describe.each(databases)("readers and cancels on %s", (name) => {
+describe.each(searchedDatabases)("readers and cancels on %s", (name) => {
   let server: ServerProcess | undefined;
   afterAll(() => {
     server?.child.kill("SIGKILL");

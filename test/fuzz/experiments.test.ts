@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { experimentRoutes } from "../../src/experiments/contract/routes.ts";
 import { experimentRoutesV2 } from "../../src/experiments/contract/v2/routes.ts";
 import { experimentOf } from "../experiments/experiment.ts";
-import { COUNTS, SEED } from "../support/counts.ts";
-import { databases } from "../support/databases.ts";
+import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { NASTY } from "./requests.ts";
@@ -124,7 +123,7 @@ interface Ids {
   prompts: string[];
 }
 
-describe.each(databases)("any request to the experiments on %s", (database) => {
+describe.each(searchedDatabases)("any request to the experiments on %s", (database) => {
   let service: TestService;
   let ids: Ids;
   beforeAll(async () => {

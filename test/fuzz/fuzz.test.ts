@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { violations } from "../crash/invariants.ts";
-import { COUNTS, SEED } from "../support/counts.ts";
-import { databases } from "../support/databases.ts";
+import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
 import { randomOf } from "../support/random.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { openOn } from "../support/storage.ts";
@@ -15,7 +14,7 @@ const AT_ONCE = 16;
 const WAIT_TIMEOUT_MS = 400;
 const ANSWER_MS = 20_000;
 
-describe.each(databases)("any request on %s", (database) => {
+describe.each(searchedDatabases)("any request on %s", (database) => {
   let service: TestService;
   beforeAll(async () => {
     service = await startService({ inline: false, database, config: "test/graphs/fuzz/langgraph.json" });

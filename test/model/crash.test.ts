@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { COUNTS, SEED } from "../support/counts.ts";
-import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
+import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
+import { createDatabase, type TestDatabase } from "../support/databases.ts";
 import { freePort, type ServerOptions, type ServerProcess, startProcess } from "../support/process.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
@@ -89,7 +89,7 @@ class MortalServer {
   }
 }
 
-describe.each(databases)("random sequences with a server that is killed on %s", (name) => {
+describe.each(searchedDatabases)("random sequences with a server that is killed on %s", (name) => {
   it(
     `agree with the model (${SEQUENCES} of them, seed ${SEED}; MODEL_SEQUENCES and SEED change it)`,
     async () => {

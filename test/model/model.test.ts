@@ -4,8 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
-import { COUNTS, SEED } from "../support/counts.ts";
-import { databases } from "../support/databases.ts";
+import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
 import { startService } from "../support/service.ts";
 import { openOn } from "../support/storage.ts";
 import { type Api, inProcess } from "./api.ts";
@@ -22,7 +21,7 @@ const AT_ONCE = 24;
 const ENOUGH = 200;
 const SETTINGS = { THREADMILL_CANCEL_GRACE: "150ms", BG_JOB_TIMEOUT_SECS: "1.5" };
 
-describe.each(databases)("random sequences on %s", (name) => {
+describe.each(searchedDatabases)("random sequences on %s", (name) => {
   it(
     `agree with the model (${SEQUENCES} of them, seed ${SEED}; MODEL_SEQUENCES and SEED change it)`,
     async () => {

@@ -103,7 +103,10 @@ async function failing(cwd: string, suites: readonly string[]): Promise<Command 
 async function passes(cwd: string, suites: readonly string[], mode: string): Promise<boolean> {
   const vitest = join(cwd, "node_modules/vitest/vitest.mjs");
   const flags = ["--mode", mode, "--passWithNoTests", "--bail", "1", "--testTimeout", "20000", "--maxWorkers", "1"];
-  const child = spawn(process.execPath, [vitest, "run", ...flags, ...suites], { cwd, stdio: "ignore", detached: true });
+  // With a count of its own, a random search uses all databases.
+  const env = { ...process.env, CRASH_KILLS: process.env.CRASH_KILLS ?? "3" };
+  const args = [vitest, "run", ...flags, ...suites];
+  const child = spawn(process.execPath, args, { cwd, env, stdio: "ignore", detached: true });
   // With everything that it has started: a suite's servers would go on without it.
   const timer = setTimeout(() => process.kill(-(child.pid as number), "SIGKILL"), LIMIT_MS);
   const [status] = await once(child, "exit");

@@ -1,4 +1,10 @@
-const count = (name: string, fallback: number): number => Number(process.env[name] ?? fallback);
+import { type DatabaseName, databases } from "./databases.ts";
+
+let isLong = false;
+function count(name: string, fallback: number): number {
+  isLong ||= process.env[name] !== undefined;
+  return Number(process.env[name] ?? fallback);
+}
 
 /** How often the open-ended suites try: a few times in CI, as often as docs/reliability.md says in `npm run test:soak`. */
 export const COUNTS = {
@@ -18,5 +24,12 @@ export const COUNTS = {
   faults: count("FAULTS", 1),
 } as const;
 
+const hasOwnCounts = isLong;
+
 /** Repeats a run of an open-ended suite; each prints the one it has used. */
 export const SEED = count("SEED", Date.now() % 1_000_000);
+
+/** The databases that random searches use: all with counts of their own, as in `npm run test:soak`; otherwise the one that the seed selects. */
+export const searchedDatabases: readonly DatabaseName[] = hasOwnCounts
+  ? databases
+  : databases.filter((_, n) => n === SEED % databases.length);

@@ -101,12 +101,16 @@ export async function runCli(
 export class EndedEarly extends Error {}
 
 /** Below the ports that Linux gives to outgoing connections: a server that is killed must find its port free again. */
-const PORTS = { first: 12_000, last: 32_000 };
+const FIRST_PORT = 12_000;
+/** Each process of the tests takes its own ports one after the other: servers that start at the same time never get the same one. */
+const BLOCK = 1_000;
+const block = FIRST_PORT + BLOCK * (Number(process.env.VITEST_POOL_ID ?? 0) % 20);
+let taken = randomInt(BLOCK);
 
 /** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(PORTS.first, PORTS.last);
+    const port = block + (taken++ % BLOCK);
     const server = createServer().listen(port, "127.0.0.1");
     const isFree = await once(server, "listening").then(
       () => true,

@@ -23,6 +23,9 @@ export const FLAGS = [
   "--disable-sync",
 ];
 
+/** How pages write the time of what a test did before it opened them. */
+export const AGO = /^(just now|\d+ (sec|min)\. ago)$/;
+
 /** A desk and a phone, in pixels. */
 const SIZES = [
   [1280, 800],
