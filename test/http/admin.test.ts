@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { globSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ApiKey, adminRoutes, NewApiKey } from "../../src/access/contract/admin.ts";
@@ -205,7 +205,11 @@ describe.each(databases)("the administration on %s", (database) => {
 async function bytesOf(api: Scenario): Promise<Buffer> {
   const { data_dir, url } = api.service.database;
   if (url === undefined)
-    return Buffer.concat(globSync("*", { cwd: data_dir }).map((file) => readFileSync(join(data_dir, file))));
+    return Buffer.concat(
+      readdirSync(data_dir, { withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => readFileSync(join(data_dir, name))),
+    );
   const pg = await import("pg");
   const client = new pg.default.Client({ connectionString: url });
   await client.connect();

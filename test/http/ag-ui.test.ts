@@ -8,11 +8,11 @@ type Headers = Record<string, string>;
 
 const CONFIG = { config: "test/graphs/ag-ui/langgraph.json" };
 
-/** The events of a response. The stream contains nothing but data lines. */
+/** The events of a response. The stream contains nothing but data lines and heartbeats. */
 const eventsOf = (text: string): Wire[] =>
   text
     .split("\n\n")
-    .filter((frame) => frame !== "")
+    .filter((frame) => frame !== "" && !frame.startsWith(":"))
     .map((frame) => JSON.parse(/^data: (.*)$/.exec(frame)?.[1] ?? frame));
 
 const ask = (api: Scenario, graph: string, body: object, headers: Headers = {}) =>
