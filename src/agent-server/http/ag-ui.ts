@@ -10,7 +10,7 @@ import type { StreamedEvent } from "../engine/index.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Threads } from "../threads/threads.ts";
 import type { RunRoutesOptions } from "./runs.ts";
-import { SseFormatter, sseResponse } from "./sse.ts";
+import { DataFormatter, sseResponse } from "./sse.ts";
 import { withHeadersOf } from "./trace-headers.ts";
 
 export interface AgUiRoutesOptions extends RunRoutesOptions {
@@ -64,13 +64,8 @@ async function endOf(runs: Runs, caller: Caller, { run_id }: { run_id: string })
   }
 }
 
-/** AG-UI clients read only the data of an event, which contains its type. */
-class AgUiFormatter extends SseFormatter {
+class AgUiFormatter extends DataFormatter {
   override errorEvent({ error, message }: { error: string; message: string }): StreamedEvent {
     return { event: "RUN_ERROR", data: JSON.stringify({ type: "RUN_ERROR", message, code: error }) };
-  }
-
-  protected override frame({ data }: StreamedEvent): string {
-    return `data: ${data}\n\n`;
   }
 }

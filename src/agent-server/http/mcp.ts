@@ -1,9 +1,10 @@
 import type { Context } from "hono";
 import { clientAbortOf } from "../../platform/http/client-abort.ts";
-import type { App, Env } from "../../platform/http/route.ts";
+import type { App } from "../../platform/http/route.ts";
 import { isUuid, newId } from "../../platform/lib/ids.ts";
-import { isObject, JsonError, type JsonObject } from "../../platform/lib/json/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import type { McpServerOptions } from "../mcp/server.ts";
+import { messageIn, refusal } from "./json-rpc.ts";
 import type { RunRoutesOptions } from "./runs.ts";
 import { withHeadersOf } from "./trace-headers.ts";
 
@@ -30,7 +31,7 @@ export function serveMcp(app: App, options: McpRoutesOptions): void {
     const accept = req.header("accept") ?? "";
     if (!accept.includes("application/json") || !accept.includes("text/event-stream"))
       return refusal(400, -32000, "The header Accept must contain application/json and text/event-stream.");
-    const body = await bodyOf(context);
+    const body = await messageIn(context);
     if (body instanceof Response) return body;
     if (isCancel(body) && session_id !== undefined) {
       const { requestId, reason } = body.params;
@@ -64,18 +65,6 @@ function sessionOf({ req }: Context): string | undefined {
   return id !== undefined && isUuid(id) ? id : undefined;
 }
 
-/** Returns the parsed body, or the response to a body that cannot be served. */
-async function bodyOf(context: Context<Env>): Promise<JsonObject | Response> {
-  try {
-    const body = await context.get("body_parser").parse(context.req);
-    if (isObject(body)) return body;
-    return refusal(400, -32600, "The body must be one JSON-RPC message. Batches are not supported.");
-  } catch (error) {
-    if (error instanceof JsonError) return refusal(400, -32700, `The body ${error.message}.`);
-    throw error;
-  }
-}
-
 interface Cancel extends JsonObject {
   params: { requestId: string | number; reason?: unknown };
 }
@@ -84,6 +73,3 @@ function isCancel(body: JsonObject): body is Cancel {
   if (body.method !== "notifications/cancelled" || !isObject(body.params)) return false;
   return ["string", "number"].includes(typeof body.params.requestId);
 }
-
-const refusal = (status: number, code: number, message: string, headers: Record<string, string> = {}): Response =>
-  Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers });

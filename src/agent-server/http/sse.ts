@@ -99,6 +99,13 @@ export class SseFormatter {
   }
 }
 
+/** For protocols whose clients read only the data of an event, which contains its type. */
+export class DataFormatter extends SseFormatter {
+  protected override frame({ data }: StreamedEvent): string {
+    return `data: ${data}\n\n`;
+  }
+}
+
 /** Whether an event belongs to one of the modes: `updates|ns` to updates, `messages/partial` to messages, `messages` to messages-tuple. */
 function isOfMode(event: string, wanted: ReadonlySet<string>): boolean {
   const base = event.split("|")[0] ?? event;

@@ -9,12 +9,12 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { isUnavailable } from "../../platform/database/database-errors.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { defaultAssistantId } from "../assistants/default-assistants.ts";
 import { assistantRoutes, assistantSearch } from "../contract/assistants.ts";
 import type { StreamMode } from "../contract/records.ts";
+import { asApiError } from "../rpc-error.ts";
 import type { Disconnects } from "../runs/disconnects.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
@@ -108,13 +108,6 @@ async function reported<T>(log: Log, work: () => Promise<T>): Promise<T> {
     if (known.status >= 500) log.error({ code: known.code, cause: known.cause ?? error }, "MCP request failed");
     throw new ProtocolError(ProtocolErrorCode.InternalError, known.message);
   }
-}
-
-function asApiError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  return isUnavailable(error)
-    ? new ApiError("unavailable", { reason: "The database is unavailable. Try again." }, error)
-    : new ApiError("internal", {}, error);
 }
 
 interface CallParams {
