@@ -76,7 +76,7 @@ export const POINTS: Record<string, { file: string; before: string }> = {
   },
   "before-settle": {
     file: "/src/agent-server/engine/settlement/settle.ts",
-    before: "const ending = await database.write(",
+    before: "const ended = await database.write(",
   },
 };
 

@@ -68,6 +68,7 @@ describe.each(databases)("webhooks on %s", (database) => {
     });
     expect(Math.abs(Number(request.headers["webhook-timestamp"]) - Date.now() / 1000)).toBeLessThan(60);
     expect(await has(run, "delivered")).toEqual({
+      delivery_id: run.run_id,
       run_id: run.run_id,
       url: receiver.at(name),
       status: "delivered",

@@ -18,8 +18,8 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     name: "faults: a run ends before its webhook is stored",
     file: "src/agent-server/engine/settlement/settle.ts",
     replace: [
-      "await storeWebhook(tx, run, { values: state?.values, error });",
-      "setTimeout(() => storeWebhook(tx, run, { values: state?.values, error }).catch(() => undefined), 50);",
+      "await storeWebhooks(tx, { ...run, push_configs }, { values: state?.values, error });",
+      "setTimeout(() => storeWebhooks(tx, { ...run, push_configs }, { values: state?.values, error }).catch(() => undefined), 50);",
     ],
     suites: ["test/engine/webhooks.test.ts"],
   },

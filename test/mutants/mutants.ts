@@ -34,8 +34,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "engine: a run ends as if it had not been cancelled",
     file: "src/agent-server/storage/run-leases.ts",
     replace: [
-      '    .where("status", "=", RUNNING)\n    .where("cancel_action", "is", null),\n);\n\n/** Ends a run that',
-      '    .where("status", "=", RUNNING),\n);\n\n/** Ends a run that',
+      '    .where("status", "=", RUNNING)\n    .where("cancel_action", "is", null)\n    .returning("push_configs"),',
+      '    .where("status", "=", RUNNING)\n    .returning("push_configs"),',
     ],
     suites: ["test/storage/conformance.test.ts"],
   },
@@ -73,8 +73,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "engine: a stream closes before the status of its run is saved",
     file: "src/agent-server/engine/settlement/settle.ts",
     replace: [
-      "  const ending = await database.write(",
-      "  publishRunEnd(context, run, { status: settlement.status, output: settlement.output }, unwritten.events);\n  const ending = await database.write(",
+      "  const ended = await database.write(",
+      "  publishRunEnd(context, run, { status: settlement.status, output: settlement.output }, unwritten.events);\n  const ended = await database.write(",
     ],
     suites: ["test/http/cancel.test.ts", "test/engine/readers.test.ts"],
   },

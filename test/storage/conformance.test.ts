@@ -52,13 +52,16 @@ describe.each(databases)("storage on %s", (name) => {
         temporary: 0,
         thread_snapshot: null,
         webhook: null,
+        push_configs: null,
         delay_ms,
       }),
     );
   const claim = (limit = 10, lease_ms = 60_000): Promise<RunRow[]> =>
     storage.database.write((tx) => claimRuns(tx, { worker_id: 1, lease_ms, limit }));
   const settle = (run: RunRow) =>
-    storage.database.write((tx) => endRunIfHeld(tx, { ...run, status: "success", output: "{}" }));
+    storage.database.write(
+      async (tx) => (await endRunIfHeld(tx, { ...run, status: "success", output: "{}" })) !== undefined,
+    );
   const giveBack = (run: RunRow, delay_ms = 0) =>
     storage.database.write((tx) => returnRunIfHeld(tx, { ...run, spent: 0, crashed: 0, delay_ms }));
   const ids = (runs: RunRow[]) => runs.map((run) => run.run_id);
@@ -295,6 +298,7 @@ describe.each(databases)("migrating %s", (name) => {
       "019-webhooks",
       "020-cron-users",
       "021-thread-ttl",
+      "022-push-notifications",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

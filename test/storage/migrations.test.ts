@@ -5,6 +5,8 @@ import { findAssistant, insertAssistant, listVersions } from "../../src/agent-se
 import { agentServer } from "../../src/agent-server/storage/migrations/001-agent-server.ts";
 import { rollback } from "../../src/agent-server/storage/migrations/002-rollback.ts";
 import { eventCopies } from "../../src/agent-server/storage/migrations/003-event-copies.ts";
+import { pushNotifications } from "../../src/agent-server/storage/migrations/022-push-notifications.ts";
+import { claimWebhookDeliveries } from "../../src/agent-server/storage/webhooks.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { findDataset } from "../../src/experiments/storage/datasets.ts";
 import { examplesAt } from "../../src/experiments/storage/examples.ts";
@@ -67,6 +69,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "019-webhooks",
       "020-cron-users",
       "021-thread-ttl",
+      "022-push-notifications",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({
@@ -81,6 +84,29 @@ describe.each(databases)("a database of an older version on %s", (name) => {
     const elsewhere = { ...ASSISTANT, tenant_id: "another" };
     expect(await database.write((tx) => insertAssistant(tx, elsewhere))).toMatchObject({ ...elsewhere, version: 1 });
     expect(await database.write((tx) => insertAssistant(tx, elsewhere))).toBeUndefined();
+    await database.close();
+    await at.drop();
+  });
+
+  it("keeps the webhooks that it has not delivered", async () => {
+    const at = await createDatabase(name, { empty: true });
+    const database = openOn(at);
+    const last = MIGRATIONS.agents.indexOf(pushNotifications);
+    await database.write(async (tx) => {
+      await applyAll(tx, MIGRATIONS.agents.slice(0, last));
+      const columns =
+        "run_id, tenant_id, url, origin, payload, status, attempts, next_at, queued_at, created_at, updated_at";
+      await tx.run(
+        sql
+          .raw(`insert into webhook_deliveries (${columns})
+          values ('r', 't', 'https://a.example/b', 'https://a.example', '{"a":1}', 'pending', 2, 1, 1, 1, 1)`)
+          .compile(tx.k),
+      );
+    });
+    await migrate(database, MIGRATIONS.agents);
+    const claim = { lease_ms: 1000, limit: 10, except_origins: [] };
+    const claimed = await database.write((tx) => claimWebhookDeliveries(tx, claim));
+    expect(claimed).toMatchObject([{ delivery_id: "r", run_id: "r", payload: '{"a":1}', push: null, attempts: 3 }]);
     await database.close();
     await at.drop();
   });

@@ -6,7 +6,11 @@ const DeliveryStatus = z.enum(["pending", "delivered", "failed"]).openapi("Webho
 
 export const WebhookDelivery = z
   .object({
-    run_id: uuid.openapi({ description: "ID of the run. It is also the `webhook-id` header of the requests." }),
+    delivery_id: uuid.openapi({
+      description:
+        "The `webhook-id` header of the requests. For the webhook of a run, it is the ID of the run; push notifications of A2A tasks have IDs of their own.",
+    }),
+    run_id: uuid,
     url: z.string(),
     status: DeliveryStatus,
     attempts: z
@@ -47,8 +51,9 @@ export const webhookRoutes = routeGroup("Webhooks", {
   redeliverWebhook: {
     method: "post",
     path: "/webhooks/deliveries/{run_id}/redeliver",
-    summary: "Send a pending or failed webhook now",
-    description: "Restarts the 24-hour retry period. The attempts of a failed delivery are counted from 0 again.",
+    summary: "Send the pending or failed webhook of a run now",
+    description:
+      "Also sends the pending and failed push notifications of the run. Restarts the 24-hour retry period. The attempts of a failed delivery are counted from 0 again.",
     request: { params: z.object({ run_id: uuid }) },
     responses: { 200: jsonResponse(WebhookDelivery, "The delivery."), ...errorResponses(404, 409, 422) },
   },

@@ -2,13 +2,15 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
 import type { RunConfig, RunKwargs } from "../graph-hosts/host.ts";
-import type { AssistantRow } from "../storage/schema.ts";
+import type { AssistantRow, PushConfig } from "../storage/schema.ts";
 
 export type RunRequest = Partial<Pick<RunCreate, "checkpoint" | "checkpoint_id">> &
   Omit<StatelessRunCreate, "assistant_id" | "on_completion"> & {
     multitask_strategy?: RunCreate["multitask_strategy"];
     /** Set for runs that are started with the thread protocol. Not a field of requests. */
     stream_protocol?: "v2";
+    /** Set for runs that A2A clients start. Not a field of requests. */
+    push_configs?: readonly PushConfig[];
   };
 
 /** Keys of `configurable` that the service sets. Values of clients are ignored. */

@@ -27,6 +27,9 @@ export interface RunPath {
   thread_id?: string;
 }
 
+/** A request for a run, with fields that clients cannot set. */
+type NewRun = RunCreate & Pick<RunRequest, "stream_protocol" | "push_configs">;
+
 export interface StatelessOptions {
   /** Default: a new id. */
   run_id?: string;
@@ -44,7 +47,7 @@ export class Runs {
   }
 
   /** Accepts a run on a thread. An accepted run is durable: it is executed to its end even if this process dies. */
-  async create(caller: Caller, thread_id: string, body: RunCreate): Promise<RunRow> {
+  async create(caller: Caller, thread_id: string, body: NewRun): Promise<RunRow> {
     return this.createFor(caller, thread_id, body, async () => body);
   }
 
@@ -53,7 +56,7 @@ export class Runs {
     caller: Caller,
     thread_id: string,
     { assistant_id, after_seconds }: Pick<RunCreate, "assistant_id" | "after_seconds">,
-    bodyOf: (tx: Tx) => Promise<RunCreate & Pick<RunRequest, "stream_protocol">>,
+    bodyOf: (tx: Tx) => Promise<NewRun>,
   ): Promise<RunRow> {
     const assistant = await this.requireAssistant(caller, assistant_id);
     const add = async (tx: Tx) => this.addToThread(tx, caller, assistant, thread_id, await bodyOf(tx));
@@ -68,7 +71,7 @@ export class Runs {
     caller: Caller,
     assistant: AssistantRow,
     thread_id: string,
-    body: RunCreate & Pick<RunRequest, "stream_protocol">,
+    body: NewRun,
   ): Promise<{ run: RunRow; cancels: PendingCancel[] }> {
     const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body);
     await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
@@ -275,6 +278,7 @@ export class Runs {
       delay_ms: Math.round((request.after_seconds ?? 0) * 1000),
       thread_snapshot: busy ? null : JSON.stringify(snapshot),
       webhook: this.#context.webhooks.accept(request.webhook),
+      push_configs: request.push_configs?.length ? JSON.stringify(request.push_configs) : null,
     });
   }
 }

@@ -201,18 +201,22 @@ export const lockRunIfHeld = (tx: Tx, lease: Lease): Promise<RunRow | undefined>
 
 const heldQuery = prepared<Lease, RunRow>((k, p, tx) => tx.dialect.forUpdate(heldRun(k, p).selectAll()));
 
-/** Ends a run if it is held at this epoch and no cancel was requested; otherwise writes nothing and returns false. */
-export const endRunIfHeld = async (tx: Tx, outcome: RunOutcome): Promise<boolean> =>
-  (await tx.run(endQuery(tx, outcome))) === 1;
+/**
+ * Ends a run if it is held at this epoch and no cancel was requested, and returns the fields that may have changed since the claim.
+ * Otherwise writes nothing and returns undefined.
+ */
+export const endRunIfHeld = (tx: Tx, outcome: RunOutcome): Promise<Pick<RunRow, "push_configs"> | undefined> =>
+  tx.first(endQuery(tx, outcome));
 
-const endQuery = prepared<RunOutcome, unknown>((k, p) =>
+const endQuery = prepared<RunOutcome, Pick<RunRow, "push_configs">>((k, p) =>
   k
     .updateTable("runs")
     .set({ status: p("status"), output: p("output"), lease_until: null, updated_at: nowMs, ended_at: nowMs })
     .where("run_id", "=", p("run_id"))
     .where("epoch", "=", p("epoch"))
     .where("status", "=", RUNNING)
-    .where("cancel_action", "is", null),
+    .where("cancel_action", "is", null)
+    .returning("push_configs"),
 );
 
 /** Ends a run that {@link lockRunIfHeld} has locked, even if a cancel was requested. */

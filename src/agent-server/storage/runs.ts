@@ -21,6 +21,7 @@ export interface NewRun
     | "temporary"
     | "thread_snapshot"
     | "webhook"
+    | "push_configs"
   > {
   /** Delay between the run's acceptance and its earliest start. */
   delay_ms: number;
@@ -45,6 +46,7 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
       temporary: p("temporary"),
       thread_snapshot: p("thread_snapshot"),
       webhook: p("webhook"),
+      push_configs: p("push_configs"),
       status: "pending",
       start_at: sql<number>`now_ms() + ${p("delay_ms")}`,
       run_after: sql<number>`now_ms() + ${p("delay_ms")}`,
@@ -252,6 +254,9 @@ export const requestCancel = (
       .where("run_id", "=", run_id)
       .where("ended_at", "is", null),
   );
+
+export const setPushConfigs = (tx: Tx, run_id: string, push_configs: string | null): Promise<number> =>
+  tx.run(tx.k.updateTable("runs").set({ push_configs }).where("run_id", "=", run_id));
 
 export const setThreadSnapshot = (tx: Tx, run_id: string, snapshot: ThreadSnapshot): Promise<number> => {
   const thread_snapshot = JSON.stringify(snapshot);

@@ -97,6 +97,8 @@ export interface RunRow {
   cancel_reason: string | null;
   /** URL that is called when the run ends. */
   webhook: string | null;
+  /** A list of {@link PushConfig} as JSON; null for none. */
+  push_configs: string | null;
   /** Response body of wait and join, as JSON; null for an active run, and for a run that was cancelled before it started. */
   output: string | null;
   /** 1: the run's thread is deleted when the run ends. */
@@ -123,6 +125,18 @@ export interface ThreadSnapshot {
   updated_at: number;
   /** The `updated_at` value that the run set. If it is unchanged, the record has not changed since. */
   changed_at: number;
+}
+
+/** A receiver of the end of a run that is a task of an A2A client. */
+export interface PushConfig {
+  id: string;
+  url: string;
+  /** Sent to the receiver, which can check it. */
+  token?: string;
+  /** The header `Authorization` of the request. */
+  authentication?: { scheme: string; credentials: string };
+  /** Version of the protocol in which the end is reported. */
+  version: "0.3" | "1.0";
 }
 
 export interface RunEventRow {
@@ -229,15 +243,19 @@ export interface CronRow {
   updated_at: number;
 }
 
-/** The request to the webhook of an ended run. */
+/** A request that reports the end of a run: to its webhook, or to one of its {@link PushConfig}s. */
 export interface WebhookDeliveryRow {
+  /** Sent as `webhook-id`. It is the id of the run for its webhook. */
+  delivery_id: string;
   run_id: string;
   tenant_id: string;
   url: string;
   /** The origin of the URL. */
   origin: string;
-  /** The body without `webhook_sent_at`, as JSON; null once it is delivered. */
+  /** The body without `webhook_sent_at`, or the output of the run for a push notification, as JSON; null once it is delivered. */
   payload: string | null;
+  /** `{config, task}` of a push notification as JSON, from which its request is created; null for a webhook. */
+  push: string | null;
   status: "pending" | "delivered" | "failed";
   attempts: number;
   /** Earliest time of the next request; while a process sends the delivery, the end of its lease. Null once the delivery has ended. */

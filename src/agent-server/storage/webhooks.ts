@@ -1,12 +1,14 @@
 import { sql } from "kysely";
 import type { MetadataFilter } from "../../platform/contract/caller.ts";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { idOfName } from "../../platform/lib/ids.ts";
 import type { WebhookDeliveryQuery } from "../contract/webhooks.ts";
 import type { RunKey, WebhookDeliveryRow } from "./schema.ts";
 import { onAccessibleThread } from "./search.ts";
 
 /** The fields of a delivery without its payload, which can be as large as the state of a thread. */
 const LISTED = [
+  "delivery_id",
   "run_id",
   "tenant_id",
   "url",
@@ -20,9 +22,17 @@ const LISTED = [
 ] as const;
 export type ListedDelivery = Pick<WebhookDeliveryRow, (typeof LISTED)[number]>;
 
-type NewDelivery = Pick<WebhookDeliveryRow, "run_id" | "tenant_id" | "url" | "origin"> & { payload: string };
+type NewDelivery = Pick<WebhookDeliveryRow, "delivery_id" | "run_id" | "tenant_id" | "url" | "origin" | "push"> & {
+  payload: string;
+};
 
-/** Stores the webhook of a run, in the transaction that ends the run. */
+const PUSH_NAMES = "0b8f0e0c-52a6-4a0c-8a43-9d1f7a5b7d11";
+
+/** Returns the ID of a push notification, which its configuration determines: deleting the configuration deletes the notification. */
+export const pushDeliveryId = (run_id: string, config_id: string): string =>
+  idOfName(JSON.stringify([run_id, config_id]), PUSH_NAMES);
+
+/** Stores a delivery of a run, in the transaction that ends the run. */
 export const insertWebhookDelivery = (tx: Tx, delivery: NewDelivery): Promise<number> =>
   tx.run(
     tx.k.insertInto("webhook_deliveries").values({
@@ -57,27 +67,27 @@ export const claimWebhookDeliveries = (
   tx: Tx,
   { lease_ms, limit, except_origins }: { lease_ms: number; limit: number; except_origins: readonly string[] },
 ): Promise<ClaimedDelivery[]> => {
-  const due = ready(tx, except_origins).where("next_at", "<=", nowMs).select("run_id").limit(limit);
+  const due = ready(tx, except_origins).where("next_at", "<=", nowMs).select("delivery_id").limit(limit);
   return tx.all(
     tx.k
       .updateTable("webhook_deliveries")
       .set({ attempts: sql<number>`attempts + 1`, next_at: sql<number>`now_ms() + ${lease_ms}` })
-      .where("run_id", "in", tx.dialect.skipLocked(due))
+      .where("delivery_id", "in", tx.dialect.skipLocked(due))
       .returningAll()
       .$narrowType<{ payload: string; next_at: number }>(),
   );
 };
 
-type Claim = Pick<WebhookDeliveryRow, "run_id" | "attempts">;
+type Claim = Pick<WebhookDeliveryRow, "delivery_id" | "attempts">;
 
 /** The result of an attempt: the status of the response, if any, and the error of a failed attempt. */
 export type AttemptResult = Pick<WebhookDeliveryRow, "response_status" | "error">;
 
 /** Updates a claimed delivery, unless it has been claimed again and thus belongs to another process. */
-const claimed = (tx: Tx, { run_id, attempts }: Claim) =>
+const claimed = (tx: Tx, { delivery_id, attempts }: Claim) =>
   tx.k
     .updateTable("webhook_deliveries")
-    .where("run_id", "=", run_id)
+    .where("delivery_id", "=", delivery_id)
     .where("attempts", "=", attempts)
     .where("status", "=", "pending");
 
@@ -94,7 +104,7 @@ export const endDelivery = (
   tx.run(
     claimed(tx, claim).set({
       ...result,
-      ...(result.status === "delivered" && { payload: null }),
+      ...(result.status === "delivered" && { payload: null, push: null }),
       next_at: null,
       updated_at: nowMs,
     }),
@@ -119,12 +129,12 @@ export function listWebhookDeliveries(
           .$call(onAccessibleThread(access, "runs.thread_id")),
       ),
     );
-  return tx.all(query.orderBy("created_at", "desc").orderBy("run_id", "desc").limit(limit).offset(offset));
+  return tx.all(query.orderBy("created_at", "desc").orderBy("delivery_id", "desc").limit(limit).offset(offset));
 }
 
-/** Makes a pending or failed delivery due. The retries of a failed one start again. */
-export const requeueDelivery = (tx: Tx, { run_id, tenant_id }: RunKey): Promise<ListedDelivery | undefined> =>
-  tx.first(
+/** Makes the pending and failed deliveries of a run due. The retries of failed ones start again. */
+export const requeueDeliveries = (tx: Tx, { run_id, tenant_id }: RunKey): Promise<ListedDelivery[]> =>
+  tx.all(
     tx.k
       .updateTable("webhook_deliveries")
       .set({
@@ -145,12 +155,16 @@ export const deleteEndedDeliveries = (tx: Tx, older_than_ms: number, limit: numb
   tx.run(
     tx.k
       .deleteFrom("webhook_deliveries")
-      .where("run_id", "in", (e) =>
+      .where("delivery_id", "in", (e) =>
         e
           .selectFrom("webhook_deliveries")
-          .select("run_id")
+          .select("delivery_id")
           .where("next_at", "is", null)
           .where("updated_at", "<", sql<number>`now_ms() - ${older_than_ms}`)
           .limit(limit),
       ),
   );
+
+/** Deletes a delivery. A request that a process is sending is not stopped. */
+export const deleteDelivery = (tx: Tx, delivery_id: string): Promise<number> =>
+  tx.run(tx.k.deleteFrom("webhook_deliveries").where("delivery_id", "=", delivery_id));

@@ -4,7 +4,7 @@ import { ApiError } from "../../platform/errors.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { filterOf } from "../auth/grants.ts";
 import type { WebhookDelivery, WebhookDeliveryQuery } from "../contract/webhooks.ts";
-import { type ListedDelivery, listWebhookDeliveries, requeueDelivery } from "../storage/webhooks.ts";
+import { type ListedDelivery, listWebhookDeliveries, requeueDeliveries } from "../storage/webhooks.ts";
 
 /** The webhooks of a workspace's runs. {@link WebhookSender} sends them. */
 export class WebhookDeliveries {
@@ -26,7 +26,7 @@ export class WebhookDeliveries {
     const row = await this.#database.write(async (tx) => {
       const [found] = await listWebhookDeliveries(tx, tenant_id, { run_id, limit: 1, offset: 0, access });
       if (!found) throw new ApiError("webhook_not_found", { run_id });
-      const queued = await requeueDelivery(tx, { tenant_id, run_id });
+      const [queued] = await requeueDeliveries(tx, { tenant_id, run_id });
       if (!queued) throw new ApiError("webhook_delivered", { run_id });
       return queued;
     });

@@ -20,7 +20,7 @@ const DEFAULT_PORTS = [443, 80];
 export class WebhookPolicy {
   /** The rules for the connection. {@link refusal} checks the scheme and the port. */
   readonly rules: FetchRules;
-  readonly #is_enabled: boolean;
+  readonly is_enabled: boolean;
   readonly #settings: WebhookUrlSettings;
   readonly #has_app: boolean;
 
@@ -29,7 +29,7 @@ export class WebhookPolicy {
    * @param has_app whether the project has an HTTP app. A URL that is only a path refers to its routes.
    */
   constructor(is_enabled: boolean, settings: WebhookUrlSettings, has_app: boolean) {
-    this.#is_enabled = is_enabled;
+    this.is_enabled = is_enabled;
     this.#settings = settings;
     this.#has_app = has_app;
     this.rules = { allow_loopback: !settings.disable_loopback, allow_http_and_all_ports: true };
@@ -41,7 +41,7 @@ export class WebhookPolicy {
    * @throws ApiError invalid_request
    */
   accept(url: string | null | undefined): string | null {
-    if (!this.#is_enabled || url == null) return null;
+    if (!this.is_enabled || url == null) return null;
     const refusal = this.refusal(url);
     if (refusal !== undefined) throw new ApiError("invalid_request", { reason: `body.webhook: ${refusal}` });
     return url;

@@ -127,10 +127,10 @@ export class WebhookSender implements BackgroundService {
   /** Sends a delivery once, and stores the result. Never rejects. */
   async #deliver(delivery: ClaimedDelivery): Promise<void> {
     const { database, retry_ms, log } = this.#options;
-    const { run_id, tenant_id, attempts } = delivery;
+    const { run_id, delivery_id, tenant_id, attempts } = delivery;
     try {
       const { isFinal, ...result } = await this.#send(delivery);
-      const fields = { run_id, workspace_id: tenant_id, ...result, attempts };
+      const fields = { run_id, delivery_id, workspace_id: tenant_id, ...result, attempts };
       if (result.error === null) {
         await database.write((tx) => endDelivery(tx, delivery, { ...result, status: "delivered" }));
         return log.info(fields, "webhook delivered");
@@ -149,15 +149,16 @@ export class WebhookSender implements BackgroundService {
   }
 
   /** Sends one request and returns its result, which is final if no later request can succeed. */
-  async #send({ run_id, url, payload }: ClaimedDelivery): Promise<AttemptResult & { isFinal: boolean }> {
+  async #send(delivery: ClaimedDelivery): Promise<AttemptResult & { isFinal: boolean }> {
     const { policy, headers, keys, fetchApp } = this.#options;
+    const { delivery_id, url, payload } = delivery;
     const refusal = policy.refusal(url);
     if (refusal !== undefined) return { response_status: null, error: refusal, isFinal: true };
     const now = Date.now();
-    const body = Buffer.from(`${payload.slice(0, -1)},"webhook_sent_at":"${isoOfMilliseconds(now)}"}`);
-    const timestamp = String(Math.floor(now / 1000));
-    const signatures = await Promise.all(keys.map((key) => sign(key, `${run_id}.${timestamp}.`, body)));
     try {
+      const body = Buffer.from(`${payload.slice(0, -1)},"webhook_sent_at":"${isoOfMilliseconds(now)}"}`);
+      const timestamp = String(Math.floor(now / 1000));
+      const signatures = await Promise.all(keys.map((key) => sign(key, `${delivery_id}.${timestamp}.`, body)));
       const { status } = await (isPath(url) ? fetchApp : this.#fetch)(url, {
         method: "POST",
         redirect: "manual",
@@ -166,7 +167,7 @@ export class WebhookSender implements BackgroundService {
         headers: {
           ...headers,
           "content-type": "application/json",
-          "webhook-id": run_id,
+          "webhook-id": delivery_id,
           "webhook-timestamp": timestamp,
           ...(signatures.length > 0 && { "webhook-signature": signatures.join(" ") }),
         },

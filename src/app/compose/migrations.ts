@@ -16,6 +16,7 @@ import { store } from "../../agent-server/storage/migrations/018-store.ts";
 import { webhooks } from "../../agent-server/storage/migrations/019-webhooks.ts";
 import { cronUsers } from "../../agent-server/storage/migrations/020-cron-users.ts";
 import { threadTtl } from "../../agent-server/storage/migrations/021-thread-ttl.ts";
+import { pushNotifications } from "../../agent-server/storage/migrations/022-push-notifications.ts";
 import { controlPlane } from "../../control-plane/storage/migrations/006-control-plane.ts";
 import { deploymentRoles } from "../../control-plane/storage/migrations/010-deployment-roles.ts";
 import { EXPERIMENT_MIGRATIONS } from "../../experiments/storage/migrations/index.ts";
@@ -44,6 +45,7 @@ export const MIGRATIONS = {
     webhooks,
     cronUsers,
     threadTtl,
+    pushNotifications,
   ],
   experiments: EXPERIMENT_MIGRATIONS,
 } as const satisfies Record<string, readonly Migration[]>;

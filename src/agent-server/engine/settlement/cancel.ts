@@ -8,7 +8,7 @@ import type { LoggedRun } from "../run-log.ts";
 import { DELETED, type Ending } from "../streams/feed.ts";
 import { rollBack } from "./rollback.ts";
 import { publishRunEnd, type SettleContext } from "./settle.ts";
-import { storeWebhook } from "./webhook.ts";
+import { storeWebhooks } from "./webhook.ts";
 
 export interface CancelIntent {
   action: CancelAction;
@@ -41,7 +41,7 @@ export async function cancelLocked(tx: Tx, found: RunRow, { action, reason }: Ca
   }
   if (run.status === "pending" && run.epoch === 0) {
     await interruptIfPending(tx, run.run_id, reason);
-    await storeWebhook(tx, run, {});
+    await storeWebhooks(tx, run, {});
     if (run.temporary) await deleteThreadState(tx, run.thread_id);
     else await recomputeStatus(tx, run.thread_id);
     return [{ run, action, ending: { status: "interrupted", output: null } }];

@@ -15,7 +15,7 @@ import type { EventLog } from "../streams/event-log.ts";
 import { DELETED, type Ending } from "../streams/feed.ts";
 import type { RunTraces } from "../tracing/run-traces.ts";
 import { rollBack } from "./rollback.ts";
-import { storeWebhook } from "./webhook.ts";
+import { storeWebhooks } from "./webhook.ts";
 
 export interface SettleContext {
   database: Database;
@@ -52,49 +52,56 @@ export interface Settlement {
 export async function settle(context: SettleContext, settlement: Settlement): Promise<boolean> {
   const { database } = context;
   const { run, unwritten } = settlement;
-  const ending = await database.write(async (tx) => {
+  const ended = await database.write(async (tx) => {
     // Every transaction on a thread's runs locks the thread first; another order would deadlock.
     await lockThread(tx, run.tenant_id, run.thread_id);
     return settlement.cancelled ? endCancelled(tx, settlement) : end(tx, settlement);
   });
-  if (ending) publishRunEnd(context, run, ending, ending === DELETED ? [] : unwritten.events);
-  if (ending && ending !== DELETED) context.traces?.onEnd(run, settlement);
-  return ending !== undefined;
+  if (!ended) return false;
+  const { ending, push_configs } = ended;
+  publishRunEnd(context, { ...run, push_configs }, ending, ending === DELETED ? [] : unwritten.events);
+  if (ending !== DELETED) context.traces?.onEnd(run, settlement);
+  return true;
 }
 
-async function end(tx: Tx, { unwritten, ...settlement }: Settlement): Promise<Ending | undefined> {
+/** The end of a run, with a field that may have changed since the claim. */
+type Ended = Pick<RunRow, "push_configs"> & { ending: Ending };
+
+async function end(tx: Tx, { unwritten, ...settlement }: Settlement): Promise<Ended | undefined> {
   const { run, status, output } = settlement;
   if (unwritten.steps.length > 0 && !(await holdsLease(tx, run))) throw new LeaseLostError(run.run_id);
   for (const write of unwritten.steps) await write(tx);
-  if (!(await endRunIfHeld(tx, { run_id: run.run_id, epoch: run.epoch, status, output }))) {
+  const ended = await endRunIfHeld(tx, { run_id: run.run_id, epoch: run.epoch, status, output });
+  if (!ended) {
     // The run is still held here, so a cancel was stored.
     if (await lockRunIfHeld(tx, run)) throw new LeaseLostError(run.run_id);
     return undefined;
   }
   await insertEvents(tx, run, unwritten.events);
-  await settleThreadOf(tx, settlement);
-  return { status, output };
+  await settleThreadOf(tx, settlement, ended);
+  return { ...ended, ending: { status, output } };
 }
 
-async function endCancelled(tx: Tx, settlement: Settlement): Promise<Ending | undefined> {
+async function endCancelled(tx: Tx, settlement: Settlement): Promise<Ended | undefined> {
   const { run, status, output, unwritten } = settlement;
   const held = await lockRunIfHeld(tx, run);
   if (!held) return undefined;
   if (held.cancel_action === "rollback") {
     await rollBack(tx, held);
-    return DELETED;
+    return { push_configs: null, ending: DELETED };
   }
   await endHeldRun(tx, { run_id: run.run_id, epoch: run.epoch, status, output });
   await insertEvents(tx, run, unwritten.events);
-  await settleThreadOf(tx, settlement);
-  return { status, output };
+  await settleThreadOf(tx, settlement, held);
+  return { push_configs: held.push_configs, ending: { status, output } };
 }
 
 async function settleThreadOf(
   tx: Tx,
   { run, thread_status, state, error }: Omit<Settlement, "unwritten">,
+  { push_configs }: Pick<RunRow, "push_configs">,
 ): Promise<void> {
-  await storeWebhook(tx, run, { values: state?.values, error });
+  await storeWebhooks(tx, { ...run, push_configs }, { values: state?.values, error });
   // The thread of a stateless run is deleted when the run ends. The events of the run are kept for its readers.
   const isKept = run.temporary === 1 && thread_status === "interrupted" && keepsPaused(run);
   if (run.temporary && !isKept) return deleteThreadState(tx, run.thread_id);
@@ -121,7 +128,7 @@ export function publishRunEnd(
   database.hints.emit({ kind: "events", run_id });
   database.hints.emit({ kind: "runs" });
   metrics.onEnd(run, ending === DELETED ? "rolled_back" : ending.status);
-  if (run.webhook !== null) database.hints.emit({ kind: "webhooks" });
+  if (run.webhook !== null || run.push_configs !== null) database.hints.emit({ kind: "webhooks" });
   if (ending === DELETED) {
     traces?.onDelete(run_id);
     deleteTraces();
