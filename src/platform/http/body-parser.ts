@@ -5,6 +5,9 @@ import { WorkerRpc } from "../lib/worker-rpc.ts";
 /** Larger bodies are parsed in another thread. Sending a smaller body to a thread takes longer than parsing it. */
 const LARGE_BYTES = 256 * 1024;
 
+/** Texts of this service from which little is read: here, the result of another thread takes less time than the text. */
+const LARGE_LENGTH = 32 * 1024;
+
 type Body = Uint8Array | string;
 
 export class BodyParser {
@@ -41,6 +44,11 @@ export class BodyParser {
     return text.length <= LARGE_BYTES ? parseText(text) : this.#worker.call("parse", [text]);
   }
 
+  /** Returns the last items of lists in JSON text of this service, by the keys of its outermost object; none for other values. */
+  async lastItems<Key extends string>(text: string, counts: Record<Key, number>): Promise<Record<Key, unknown[]>> {
+    return text.length <= LARGE_LENGTH ? lastItems(text, counts) : this.#worker.call("lastItems", [text, counts]);
+  }
+
   stop(): Promise<void> {
     return this.#worker.terminate();
   }
@@ -72,5 +80,11 @@ function findKeys(body: Body, names: string[]): string[] | undefined {
 
 const parseText = (text: string): unknown => (text.trim() === "" ? undefined : parseUntrusted(text));
 
+function lastItems(text: string, counts: Record<string, number>): Record<string, unknown[]> {
+  const object = JSON.parse(text) as Record<string, unknown> | null;
+  const itemsOf = (value: unknown, count: number) => (Array.isArray(value) ? value.slice(-count) : []);
+  return Object.fromEntries(Object.entries(counts).map(([key, count]) => [key, itemsOf(object?.[key], count)]));
+}
+
 /** The operations of body-parser-thread.ts. */
-export const bodyOperations = { parse: parseBody, findKeys };
+export const bodyOperations = { parse: parseBody, findKeys, lastItems };
