@@ -126,7 +126,8 @@ export async function startThreadmill(
     log,
   });
   const retention = traceRetention(config, experiments, log);
-  const webhook_sender = createWebhookSender(config, database, webhooks, served.promise, log);
+  const body_parser = new BodyParser();
+  const webhook_sender = createWebhookSender(config, database, webhooks, { served: served.promise, body_parser }, log);
   const thread_sweeper = thread_retention.sweeper(config.thread_ttl.sweep, log);
   const agent_services = [crons, thread_sweeper, ...(webhook_sender ? [webhook_sender] : [])];
   const services = [
@@ -136,7 +137,6 @@ export async function startThreadmill(
   ];
   for (const service of services) service.start();
   const { control, router } = control_plane;
-  const body_parser = new BodyParser();
   const http_services = {
     access,
     disconnects,

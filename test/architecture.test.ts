@@ -30,6 +30,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   hono: /(^|\/)http\/|^app\//,
   "@hono/zod-openapi": /(^|\/)(contract|http)\/|^app\//,
   "@hono/node-server": /^(platform\/http|app)\//,
+  "@a2a-js/sdk": /^agent-server\/a2a\//,
   "@ag-ui/core": /^agent-server\/ag-ui\//,
   "@langchain/core": /^agent-server\/graph-hosts\/inside\//,
   "@langchain/langgraph": /^agent-server\/graph-hosts\/inside\//,

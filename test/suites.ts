@@ -31,7 +31,7 @@ const UNIT = [
 const FAULTS = [
   "test/{crash,faults,model}/**/*.test.ts",
   "test/fuzz/{experiments,fuzz}.test.ts",
-  "test/engine/{crons,database-faults,rollout,shared-data,webhooks}.test.ts",
+  "test/engine/{a2a,crons,database-faults,rollout,shared-data,webhooks}.test.ts",
   "test/experiments/upload-faults.test.ts",
   "test/traces/{agent-runs-faults,ingestion-faults,large-traces}.test.ts",
   "test/vault/flow-canary.test.ts",
@@ -54,7 +54,7 @@ const BROWSER = [
 
 /** Official clients that `npm ci` brings. */
 const CLIENTS = [
-  "test/compat/{ag-ui,ag-ui-order,agent-server-methods-js,evaluate-js,js-client,langsmith-js,langsmith-methods-js,mcp,reconnect,remote-graph}.test.ts",
+  "test/compat/{a2a,ag-ui,ag-ui-order,agent-server-methods-js,evaluate-js,js-client,langsmith-js,langsmith-methods-js,mcp,reconnect,remote-graph}.test.ts",
 ];
 
 /** The command line, clients that are installed, written in Python or have another base path, pages of the documentation that are followed step by step. */
@@ -94,7 +94,7 @@ const MORE_EXPERIMENTS = [
 ];
 
 /** Several services in one process: the SQLite database of a service belongs to one service. */
-const ONLY_POSTGRES = ["test/http/mcp-processes.test.ts"];
+const ONLY_POSTGRES = ["test/http/{a2a-processes,mcp-processes}.test.ts"];
 
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
 const POSTGRES = [
@@ -104,7 +104,7 @@ const POSTGRES = [
   "test/control/{leases,process,reconciler}.test.ts",
   "test/control/router/rows.test.ts",
   "test/vault/{flow-races,flows,refresh,sealed-columns,token-event-retention}.test.ts",
-  "test/http/{app-api,assistants,assistants-search,bulk-cancel,cancel,crons,disconnects,event-storage,interrupts}.test.ts",
+  "test/http/{a2a-push,a2a-tasks,a2a-users,app-api,assistants,assistants-search,bulk-cancel,cancel,crons,disconnects,event-storage,interrupts}.test.ts",
   "test/http/{metrics,multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams}.test.ts",
   "test/http/{store,store-search,thread-protocol,thread-stream,thread-ttl,threads,threads-search,webhooks}.test.ts",
   "test/http/custom-auth/filters.test.ts",

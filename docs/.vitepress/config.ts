@@ -31,6 +31,7 @@ export default defineConfig({
           page("Store", "/docs/store"),
           page("Webhooks", "/docs/webhooks"),
           page("MCP", "/docs/mcp"),
+          page("A2A", "/docs/a2a"),
           page("Custom routes", "/docs/custom-routes"),
           page("UI components", "/docs/ui-components"),
           page("AG-UI", "/docs/ag-ui"),

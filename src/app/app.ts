@@ -7,6 +7,7 @@ import { authenticate, type CustomAuthentication } from "../access/http/auth.ts"
 import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
 import type { ServerInfo } from "../agent-server/contract/system.ts";
+import { type A2aRoutesOptions, serveA2a } from "../agent-server/http/a2a.ts";
 import { type ActivationOptions, serveActivation } from "../agent-server/http/activation.ts";
 import { serveAgUi } from "../agent-server/http/ag-ui.ts";
 import { serveAssistants } from "../agent-server/http/assistants.ts";
@@ -64,6 +65,7 @@ export interface SystemOptions {
 export interface AppOptions
   extends RunRoutesOptions,
     McpRoutesOptions,
+    A2aRoutesOptions,
     ThreadRoutesOptions,
     ThreadProtocolOptions,
     SystemOptions,
@@ -145,7 +147,7 @@ export function createApp(options: AppOptions): App {
   });
 
   // The first request of a workspace creates its default assistants. Other requests cost one map lookup.
-  for (const path of ["/assistants/*", "/threads/*", "/runs/*", "/mcp/*", "/ag-ui/*"])
+  for (const path of ["/assistants/*", "/threads/*", "/runs/*", "/mcp/*", "/ag-ui/*", "/a2a/*", "/.well-known/*"])
     app.use(path, async (context, next) => {
       await options.default_assistants.ensure(context.get("caller").tenant_id);
       await next();
@@ -166,6 +168,7 @@ export function createApp(options: AppOptions): App {
     serveWebhooks(app, options.webhooks);
   }
   if (options.info.flags.mcp) serveMcp(app, options);
+  if (options.info.flags.a2a) serveA2a(app, options);
   if (!disabled_routes.has("store")) serveStore(app, options.store);
   if (!disabled_routes.has("ui")) serveUi(app, options);
   serveActivation(app, options);
@@ -211,7 +214,7 @@ function notFound({ req: { method, path } }: Context, prefix: string): ApiError 
 const SLOW_MS = 1_000;
 
 /** Routes that wait for a run or an authorization flow, or respond with a stream. */
-const WAITING_ROUTE = /\/(wait|join|stream)(\/|$)/;
+const WAITING_ROUTE = /\/(wait|join|stream)(\/|$)|\/a2a\/[^/]+$/;
 
 /**
  * Measures requests, and logs those whose response starts after more than a second, unless they wait by design. As the first middleware,

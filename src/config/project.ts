@@ -85,7 +85,7 @@ export function readPrefix(value: unknown, file: string): string {
   );
 }
 
-const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta", "ui", "mcp"] as const;
+const ROUTE_GROUPS = ["assistants", "threads", "runs", "store", "meta", "ui", "mcp", "a2a"] as const;
 
 /** Groups that langgraph.json can disable. `runs` includes crons, /webhooks and /ag-ui; `meta` is /info, /metrics, /docs and /openapi.json. */
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
@@ -133,7 +133,6 @@ export const KNOWN_FIELDS: KnownFields = {
     disable_store: true,
     disable_ui: true,
     disable_mcp: true,
-    // Disables a feature that Threadmill does not have.
     disable_a2a: true,
   },
   // readWebhooks rejects unknown fields.

@@ -36,6 +36,10 @@ export const ERRORS = {
     404,
     'No assistant found for "{assistant_id}". Make sure the assistant ID is for a valid assistant or a valid graph ID.',
   ],
+  assistant_without_messages: [
+    404,
+    'The assistant "{assistant_id}" cannot be used with A2A: the input of its graph has no messages.',
+  ],
   graph_not_found: [404, 'Graph "{graph_id}" not found. Deployed graphs: {graphs}.'],
   graph_unavailable: [422, 'The graph "{graph_id}" could not be loaded: {reason}'],
   assistant_exists: [409, "Assistant already exists"],

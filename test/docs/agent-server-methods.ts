@@ -99,6 +99,7 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
   ],
   ["Webhooks (`webhook` of a run or a cron)", "works", "See [Webhooks](webhooks.md).", "test/compat/js/webhooks.ts"],
   ["MCP server at `/mcp`", "works", "See [MCP](mcp.md).", "test/compat/mcp.test.ts"],
+  ["A2A server at `/a2a/{assistant_id}`", "works", "See [A2A](a2a.md).", "test/compat/a2a.test.ts"],
   [
     '`streamProtocol: "v2"` and `"v2-websocket"` of the client, `ThreadStream`',
     "works",

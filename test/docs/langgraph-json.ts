@@ -46,7 +46,7 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
   "http.disable_webhooks": ["works", ""],
   "http.disable_ui": ["works", ""],
   "http.disable_mcp": ["works", ""],
-  "http.disable_a2a": ["no effect", "There are no A2A routes."],
+  "http.disable_a2a": ["works", ""],
 
   webhooks: ["works", "See [Webhooks](webhooks.md#urls-and-headers)."],
   "store.index.embed": [

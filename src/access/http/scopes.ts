@@ -51,6 +51,8 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/ui", "agents"],
   ["/mcp", "agents"],
   ["/ag-ui", "agents"],
+  ["/a2a", "agents"],
+  ["/.well-known/agent-card.json", "agents"],
   ["/deployments", "agents"],
   ["/api/v1", "experiments"],
   ["/api/v2", "experiments"],

@@ -2,6 +2,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isUuid, newId } from "../../platform/lib/ids.ts";
+import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { filterOf } from "../auth/grants.ts";
 import { type AgentContext, queryGraph } from "../context.ts";
@@ -169,6 +170,12 @@ export class Assistants {
     const isWhole = Object.values(declared).every(({ is_whole }) => is_whole);
     const typed = isWhole ? undefined : await this.#context.type_schemas.read(this.#context.catalog.require(graph_id));
     return { graph_id, ...schemasOf(declared, typed) };
+  }
+
+  /** Returns the keys of a graph's input. Unlike the other parts of its schema, they are always known without its source. */
+  async inputKeys(graph: GraphInUse): Promise<string[]> {
+    const { input } = await queryGraph(this.#context, { kind: "schemas", graph });
+    return Object.keys((input.schema?.properties as JsonObject | undefined) ?? {});
   }
 
   /** Returns the schemas of the subgraphs, keyed by namespace. A schema that is not declared contains only the names of the keys. */

@@ -195,6 +195,8 @@ const RULES: RulesOf<typeof ROUTES> = {
   },
   ui: { loadComponent: none, getUiFile: none },
   ag_ui: { runAgent },
+  // callAgent: the handler authorizes each method like the route that has the same effect.
+  a2a: { callAgent: none, findAgentCard: checking("assistants:read"), getAgentCard: checking("assistants:read") },
   store: {
     putItem: ({ body }) => [
       {

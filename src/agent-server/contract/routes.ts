@@ -1,3 +1,4 @@
+import { a2aRoutes } from "./a2a.ts";
 import { agUiRoutes } from "./ag-ui.ts";
 import { assistantRoutes } from "./assistants.ts";
 import { cronRoutes } from "./crons.ts";
@@ -22,6 +23,7 @@ export const agentServerRoutes = {
   store: storeRoutes,
   ui: uiRoutes,
   ag_ui: agUiRoutes,
+  a2a: a2aRoutes,
 };
 
 /**
@@ -49,6 +51,7 @@ export const agentServerInfo = {
     { name: "Store", description: "JSON objects shared by graphs and clients." },
     { name: "UI", description: "The project's React components, which pages load." },
     { name: "AG-UI", description: "Runs for clients of the AG-UI protocol, such as CopilotKit." },
+    { name: "A2A", description: "Assistants for other agents, in the Agent2Agent protocol." },
     { name: "System", description: "Server health and version." },
   ],
 };

@@ -1,4 +1,5 @@
 import type { Database } from "../../platform/database/database.ts";
+import type { BodyParser } from "../../platform/http/body-parser.ts";
 import type { BackgroundService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { createSafeFetch, FetchRefusedError, type SafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
@@ -36,10 +37,11 @@ export interface WebhookSenderOptions {
   policy: WebhookPolicy;
   /** Sends a request to a route of the project, within this process. */
   fetchApp: SafeFetch;
-  /** Headers of every request. */
+  /** Headers of every webhook. Push notifications do not have them: their receivers belong to callers. */
   headers: Readonly<Record<string, string>>;
   /** Keys of the signatures: several while a key is replaced, none for requests without signature. */
   keys: readonly Uint8Array<ArrayBuffer>[];
+  body_parser: Pick<BodyParser, "lastItems">;
   /** Time limit of a request. */
   timeout_ms: number;
   /** Delay before the first retry; each later delay is twice as long, up to an hour. */
@@ -48,8 +50,9 @@ export interface WebhookSenderOptions {
 }
 
 /**
- * Sends the webhooks of ended runs. Any number of processes may do this: a claim gives a delivery to one of them for the duration of a
- * request. Each delivery is sent at least once: if its process dies before it stores the result, another process sends it again.
+ * Sends the webhooks and push notifications of ended runs. Any number of processes may do this: a claim gives a delivery to one of them for
+ * the duration of a request. Each delivery is sent at least once: if its process dies before it stores the result, another process sends it
+ * again.
  */
 export class WebhookSender implements BackgroundService {
   readonly #options: WebhookSenderOptions;
@@ -150,13 +153,14 @@ export class WebhookSender implements BackgroundService {
 
   /** Sends one request and returns its result, which is final if no later request can succeed. */
   async #send(delivery: ClaimedDelivery): Promise<AttemptResult & { isFinal: boolean }> {
-    const { policy, headers, keys, fetchApp } = this.#options;
-    const { delivery_id, url, payload } = delivery;
+    const { policy, keys, fetchApp } = this.#options;
+    const { delivery_id, url } = delivery;
     const refusal = policy.refusal(url);
     if (refusal !== undefined) return { response_status: null, error: refusal, isFinal: true };
     const now = Date.now();
     try {
-      const body = Buffer.from(`${payload.slice(0, -1)},"webhook_sent_at":"${isoOfMilliseconds(now)}"}`);
+      const { text, headers } = await this.#contentOf(delivery, now);
+      const body = Buffer.from(text);
       const timestamp = String(Math.floor(now / 1000));
       const signatures = await Promise.all(keys.map((key) => sign(key, `${delivery_id}.${timestamp}.`, body)));
       const { status } = await (isPath(url) ? fetchApp : this.#fetch)(url, {
@@ -166,7 +170,6 @@ export class WebhookSender implements BackgroundService {
         signal: this.#requests.signal,
         headers: {
           ...headers,
-          "content-type": "application/json",
           "webhook-id": delivery_id,
           "webhook-timestamp": timestamp,
           ...(signatures.length > 0 && { "webhook-signature": signatures.join(" ") }),
@@ -178,6 +181,17 @@ export class WebhookSender implements BackgroundService {
       const { message } = error as Error;
       return { response_status: null, error: message, isFinal: error instanceof FetchRefusedError };
     }
+  }
+
+  async #contentOf({ payload, push }: ClaimedDelivery, now: number): Promise<{ text: string; headers: object }> {
+    const { headers, body_parser } = this.#options;
+    if (push === null) {
+      const text = `${payload.slice(0, -1)},"webhook_sent_at":"${isoOfMilliseconds(now)}"}`;
+      return { text, headers: { ...headers, "content-type": "application/json" } };
+    }
+    // Imported with the first notification: most services have no A2A clients.
+    const { notificationOf } = await import("../a2a/push-notifications.ts");
+    return notificationOf(push, payload, body_parser);
   }
 }
 

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { listWorkspaces } from "../../access/index.ts";
 import { ApiKeys } from "../../access/keys/api-keys.ts";
 import { Workspaces } from "../../access/workspaces.ts";
+import { A2aTasks } from "../../agent-server/a2a/tasks.ts";
 import { Assistants } from "../../agent-server/assistants/assistants.ts";
 import type { AgentContext } from "../../agent-server/context.ts";
 import { Crons } from "../../agent-server/crons/crons.ts";
@@ -30,6 +31,10 @@ const API_LEVEL = "0.16.14";
 
 /** The built web app. The relative path is the same in src/ and dist/. */
 const WEB_DIR = fileURLToPath(new URL("../../../dist/web", import.meta.url));
+
+/** A2A tasks are runs on threads. */
+const isA2aServed = ({ disabled_routes }: Config): boolean =>
+  (["a2a", "assistants", "threads", "runs"] as const).every((group) => !disabled_routes.has(group));
 
 type HttpServices = { router: DeploymentRouter; app_host: AppHost | undefined } & Pick<
   AppOptions,
@@ -100,6 +105,11 @@ export async function createHttp(
       calls: new ToolCalls(context, runs, cancellations),
       version: threadmill_version,
     },
+    a2a: {
+      tasks: new A2aTasks(context, { runs, assistants, cancellations }, services.body_parser),
+      catalog: context.catalog,
+      requiresKey: async () => !context.auth && !(await services.access.isOpen()),
+    },
     ...services,
     heartbeat_ms: config.sse_heartbeat_ms,
     custom_routes: services.app_host && config.http_app && { host: services.app_host, ...config.http_app },
@@ -118,7 +128,7 @@ export async function createHttp(
       version: API_LEVEL,
       threadmill_version,
       context: "js",
-      flags: { assistants: true, crons: true, langsmith: false, mcp: isMcpServed(config) },
+      flags: { assistants: true, crons: true, langsmith: false, mcp: isMcpServed(config), a2a: isA2aServed(config) },
       metadata: {},
       host: {
         kind: "self-hosted",

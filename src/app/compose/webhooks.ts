@@ -2,6 +2,7 @@ import { WebhookPolicy } from "../../agent-server/webhooks/webhook-policy.ts";
 import { WebhookSender } from "../../agent-server/webhooks/webhook-sender.ts";
 import type { Config } from "../../config/config.ts";
 import type { Database } from "../../platform/database/database.ts";
+import type { BodyParser } from "../../platform/http/body-parser.ts";
 import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { SafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
@@ -17,7 +18,7 @@ export function createWebhookSender(
   { webhooks, webhook_keys: keys, webhook_timeout_ms, webhook_retry_ms, mount_prefix }: Config,
   database: Database,
   policy: WebhookPolicy,
-  served: Promise<App>,
+  { served, body_parser }: { served: Promise<App>; body_parser: BodyParser },
   log: Log,
 ): WebhookSender | undefined {
   if (!webhooks.enabled) return undefined;
@@ -35,5 +36,5 @@ export function createWebhookSender(
     void response.body?.cancel().catch(() => undefined);
     return response;
   };
-  return new WebhookSender({ database, policy, fetchApp, headers, keys, ...times, log });
+  return new WebhookSender({ database, policy, fetchApp, headers, keys, body_parser, ...times, log });
 }

@@ -103,6 +103,14 @@ const CASES: Record<RouteName, Case> = {
   searchItems: missing(() => ({ namespace_prefix: [] }), "hidden"),
   listNamespaces: missing(nothing, "hidden"),
   runAgent: missing(({ thread_id }) => ({ threadId: thread_id, runId: "r" })),
+  callAgent: missing(({ thread_id }) => ({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "SendMessage",
+    params: { message: { messageId: "m", contextId: thread_id, role: "ROLE_USER", parts: [{ text: "hi" }] } },
+  })),
+  findAgentCard: { outcome: 404, query: "?assistant_id={assistant_id}" },
+  getAgentCard: found(),
   listAllRuns: found("hidden"),
   getRunThroughput: found("hidden"),
   searchThreadsByText: missing(() => ({ text: "alice" }), "hidden"),
@@ -110,7 +118,7 @@ const CASES: Record<RouteName, Case> = {
 
 /** Requests that would change the records for others, or need other records. */
 const OWN_RECORDS =
-  /^(delete|prune|cancel|createRun|runAgent|updateThreadState|getAssistantSchemas|patchAssistant|searchItems|listNamespaces)/;
+  /^(delete|prune|cancel|createRun|runAgent|callAgent|\w+AgentCard|updateThreadState|getAssistantSchemas|patchAssistant|searchItems|listNamespaces)/;
 
 /** Requests whose responses contain nothing of the records. */
 const SHOWS_NOTHING: RouteName[] = ["pruneThreads", "cancelRuns", "putItem", "deleteItem", "getRunThroughput"];
@@ -140,12 +148,13 @@ describe.each(databases)("a user of an authentication handler on %s", (database)
   async function fill(name: RouteName): Promise<Ids> {
     const { active } = CASES[name];
     // The schemas of other graphs are read from their TypeScript types, which takes seconds.
-    const graph_id = name === "getAssistantSchemas" ? "zod" : active ? "slow" : "chain";
+    const other = /callAgent|AgentCard/.test(name) ? "talk" : "chain";
+    const graph_id = name === "getAssistantSchemas" ? "zod" : active ? "slow" : other;
     const { assistant_id } = await call("POST", "/assistants", { graph_id, name: "of alice" });
     const { thread_id } = await call("POST", "/threads", { metadata: { owner: "mallory" } });
     const door = api.newDoor();
     const webhook = "https://hooks.invalid";
-    const input = { steps: ["alice"], topic: "alice", ...(active && { door: door.path }) };
+    const input = { steps: ["alice"], topic: "alice", messages: ["alice"], ...(active && { door: door.path }) };
     const { run_id } = await call("POST", `/threads/${thread_id}/runs`, { assistant_id, input, webhook });
     if (active)
       await until("the run waits", async () => (await call("GET", `/threads/${thread_id}/state`)).next[0] === "wait");
@@ -166,8 +175,8 @@ describe.each(databases)("a user of an authentication handler on %s", (database)
     );
 
   const send = (headers: Headers, method: "GET", path: string, { query = "", body }: Case, ids: Ids) => {
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => ids[name as keyof Ids] ?? "none");
-    return api.send(method, `${filled}${query}`, body?.(ids), headers);
+    const filled = `${path}${query}`.replaceAll(/\{(\w+)\}/g, (_, name) => ids[name as keyof Ids] ?? "none");
+    return api.send(method, filled, body?.(ids), headers);
   };
 
   const isHidden = ({ status, body, text }: Answer, { door: _, ...ids }: Ids) =>
