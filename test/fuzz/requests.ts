@@ -56,7 +56,7 @@ export class RequestMaker {
         this.#random.next() < 0.1
           ? { "last-event-id": String(this.#random.pick(["-1", "0", "3", "x", "99999999"])) }
           : {},
-      waits: /stream|wait|join|cancel|ag-ui/.test(route.path),
+      waits: /stream|wait|join|cancel|ag-ui|a2a/.test(route.path),
     };
   }
 

@@ -1,3 +1,4 @@
+import { A2A_MUTANTS } from "./a2a.ts";
 import { AG_UI_MUTANTS } from "./ag-ui.ts";
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
 import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
@@ -159,6 +160,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace: [" && !(crossOrigin && !PUBLIC_HEADERS.has(name))", ""],
     suites: ["test/lib/safe-fetch.test.ts"],
   },
+  ...A2A_MUTANTS,
   ...AG_UI_MUTANTS,
   ...AUTH_SERVICE_MUTANTS,
   ...FAULT_MUTANTS,
