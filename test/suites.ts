@@ -69,7 +69,7 @@ const COMMANDS = [
 
 /** Projects with packages of their own, installed from the registry. */
 const PACKAGE = [
-  "test/engine/{author-imports,own-packages,provided-packages}.test.ts",
+  "test/engine/{author-imports,own-packages,provided-packages,provider-embeddings}.test.ts",
   "test/docs/{own-project,tracing}.test.ts",
   "test/package/image.test.ts",
 ];

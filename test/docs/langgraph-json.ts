@@ -51,7 +51,7 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
   webhooks: ["works", "See [Webhooks](webhooks.md#urls-and-headers)."],
   "store.index.embed": [
     "works",
-    "A function of the project; names of providers are refused. See [Store](store.md#semantic-search).",
+    "A function of the project, or a provider and a model. See [Store](store.md#semantic-search).",
   ],
   "store.index.dims": ["works", ""],
   "store.index.fields": ["works", ""],

@@ -31,7 +31,9 @@ describe("store of langgraph.json", () => {
   });
 
   it.each<[string, unknown, string]>([
-    ["a provider", { index: { embed: "openai:text-embedding-3-small", dims: 3 } }, "Provider names"],
+    ["an unknown provider", { index: { embed: "nobody:text-embedding", dims: 3 } }, "mistralai, ollama, openai"],
+    ["a path without an export", { index: { embed: "./embed.ts", dims: 3 } }, "./file.ts:exportName"],
+    ["a path that is no export", { index: { embed: "./embed.ts:a b", dims: 3 } }, "./file.ts:exportName"],
     ["no number of dimensions", { index: { embed: "./a.ts:b" } }, "store.index.dims"],
     ["no time to live", { ttl: { default_ttl: 0 } }, "store.ttl.default_ttl"],
     ["a text as interval", { ttl: { sweep_interval_minutes: "5" } }, "store.ttl.sweep_interval_minutes"],

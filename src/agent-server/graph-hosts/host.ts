@@ -16,6 +16,13 @@ export interface ModuleExport {
   export_name: string;
 }
 
+/** A class of LangChain's embeddings in a package of the project, which is created with the name of a model. */
+export interface ProviderEmbeddings {
+  package_name: string;
+  export_name: string;
+  model: string;
+}
+
 export interface GraphToLoad extends ModuleExport {
   graph_id: string;
 }
@@ -25,7 +32,7 @@ export interface HostSetup {
   env: Readonly<Record<string, string>>;
   project_dir: string;
   /** The embedding function of the store. Loaded when it is first called. */
-  embed?: ModuleExport | undefined;
+  embed?: ModuleExport | ProviderEmbeddings | undefined;
   /** The HTTP app of the project. Set only for the host that serves it. */
   app?: ModuleExport | undefined;
   /** The authentication module of the project. Loaded when it is first needed. */

@@ -1,4 +1,8 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ProviderEmbeddings } from "../../host.ts";
 import type { EmbedQuery } from "../../host-store.ts";
+import { importModule, locate } from "./packages.ts";
 
 /** What `store.index.embed` names: a function of texts, or an object with the methods of LangChain's embeddings. */
 export type Embeddings =
@@ -13,6 +17,18 @@ export function asEmbeddings(value: unknown): Embeddings {
   throw new Error(
     "the export must be a function that takes a list of texts, or an object with embedDocuments and embedQuery",
   );
+}
+
+/** @throws Error when the package is not installed in the project, or its class fails, for example without the provider's API key */
+export async function createProviderEmbeddings(
+  { package_name, export_name, model }: ProviderEmbeddings,
+  project_dir: string,
+): Promise<Embeddings> {
+  const from = pathToFileURL(join(project_dir, "langgraph.json")).href;
+  const { exports } = await importModule(locate(package_name, { from, format: "import" }));
+  const Provider = exports[export_name] as (new (fields: { model: string }) => Embeddings) | undefined;
+  if (!Provider) throw new Error(`${package_name} has no export "${export_name}": install another version of it`);
+  return asEmbeddings(new Provider({ model }));
 }
 
 /** Returns the normalized vectors of the texts, concatenated in the order of the texts. */

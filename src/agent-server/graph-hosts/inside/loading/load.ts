@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { BaseCheckpointSaver, BaseStore, Pregel } from "@langchain/langgraph";
 import type { HostSetup, ModuleExport, RunConfig } from "../../host.ts";
 import { type Auth, asAuth } from "./auth.ts";
-import { asEmbeddings, type Embeddings } from "./embeddings.ts";
+import { asEmbeddings, createProviderEmbeddings, type Embeddings } from "./embeddings.ts";
 import { Libraries, type Library, warningsOf } from "./library.ts";
 import { type Imported, importModule } from "./packages.ts";
 
@@ -85,8 +85,14 @@ export async function loadGraphs(
     failures,
     warnings,
     embeddings() {
-      if (!setup.embed) throw new Error("langgraph.json has no store.index");
-      embeddings ??= importExport(setup.embed, importProjectModule).then(({ value }) => asEmbeddings(value));
+      const { embed, project_dir } = setup;
+      if (!embed) throw new Error("langgraph.json has no store.index");
+      embeddings ??=
+        "package_name" in embed
+          ? createProviderEmbeddings(embed, project_dir).catch((error) => {
+              throw new Error(reasonOf(error, project_dir));
+            })
+          : importExport(embed, importProjectModule).then(({ value }) => asEmbeddings(value));
       return embeddings;
     },
     async app() {
