@@ -1,6 +1,8 @@
 import type { Reporter, TestModule } from "vitest/node";
 
 const SHOWN = 10;
+/** Files of a smaller part of the suite have larger shares. */
+const MIN_FILES = 100;
 
 export interface SlowFilesOptions {
   /** A file that takes a larger part of the time of all files makes the run fail, on any machine; undefined: none does. */
@@ -38,7 +40,7 @@ export class SlowFiles implements Reporter {
     const { max_share, notes } = this.#options;
     if (notes.length > 0) console.log(`\n ${notes.join("\n ")}`);
     const slow = files.filter(({ seconds }) => max_share !== undefined && seconds > max_share * all);
-    if (slow.length === 0) return;
+    if (slow.length === 0 || files.length < MIN_FILES) return;
     const names = slow.map(({ name }) => name).join(", ");
     console.error(`\n Files of "npm test" may take ${100 * (max_share ?? 0)} % of its time: split or move ${names}.`);
     process.exitCode = 1;
