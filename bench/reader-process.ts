@@ -5,7 +5,8 @@
  * Usage: node bench/reader-process.ts '{"port": 1234, "paths": ["..."], "readers": 1000, "custom": 1000}'
  */
 import { quantile } from "./load.ts";
-import { Continuity, readStream } from "./stream-reader.ts";
+import { Continuity, readStream, type StreamListener } from "./stream-reader.ts";
+import { readThread, ThreadContinuity, type Transport } from "./thread-reader.ts";
 
 /** The argument of the process. */
 export interface ReadersOptions {
@@ -15,6 +16,8 @@ export interface ReadersOptions {
   readers: number;
   /** Expected custom events per reader. */
   custom: number;
+  /** The streams are those of threads, in the thread protocol. */
+  transport?: Transport | undefined;
 }
 
 /** Printed when all streams are open. */
@@ -44,7 +47,7 @@ const clock = () => Number(process.hrtime.bigint()) / 1e6;
 const started_at = clock();
 const lags_ms: number[] = [];
 const failures: string[] = [];
-let [started, open, ended] = [0, 0, 0];
+let [started, opened, ended] = [0, 0, 0];
 let opened_cpu = process.cpuUsage();
 
 for (let index = 0; index < Math.min(CONCURRENCY, options.readers); index++) read();
@@ -52,35 +55,40 @@ for (let index = 0; index < Math.min(CONCURRENCY, options.readers); index++) rea
 function read(): void {
   const reader = started++;
   const path = options.paths[reader % options.paths.length] as string;
-  const continuity = new Continuity();
+  const { port, transport } = options;
+  const continuity = transport ? new ThreadContinuity() : new Continuity();
+  const start = (listener: StreamListener) =>
+    transport ? readThread({ port, path, transport }, listener) : readStream({ port, path }, listener);
   let isOpen = false;
-  readStream(
-    { port: options.port, path },
-    {
-      onEvent(event) {
-        const at = event.indexOf('"at":');
-        if (at !== -1) lags_ms.push(clock() - Number.parseFloat(event.slice(at + 5, at + 30)));
-        continuity.add(event);
-        if (!isOpen) onOpen();
-        isOpen = true;
-      },
-      onEnd(error) {
-        const { custom, gaps } = continuity;
-        if (error || gaps > 0 || custom !== options.custom)
-          failures.push(`Reader ${reader}: ${error?.message ?? `${custom} custom events, ${gaps} gaps`}.`);
-        // A stream that failed to open must not block the next ones.
-        if (!isOpen) onOpen();
-        ended += 1;
-        if (ended === options.readers) printEnd();
-      },
+  const open = () => {
+    if (!isOpen) onOpen();
+    isOpen = true;
+  };
+  start({
+    // The first event of a run says that its stream is open. Threads have no such event.
+    ...(transport && { onOpen: open }),
+    onEvent(event) {
+      const at = event.indexOf('"at":');
+      if (at !== -1) lags_ms.push(clock() - Number.parseFloat(event.slice(at + 5, at + 30)));
+      continuity.add(event);
+      open();
     },
-  );
+    onEnd(error) {
+      const { custom, gaps } = continuity;
+      if (error || gaps > 0 || custom !== options.custom)
+        failures.push(`Reader ${reader}: ${error?.message ?? `${custom} custom events, ${gaps} gaps`}.`);
+      // A stream that failed to open must not block the next ones.
+      open();
+      ended += 1;
+      if (ended === options.readers) printEnd();
+    },
+  });
 }
 
 function onOpen(): void {
-  open += 1;
+  opened += 1;
   if (started < options.readers) read();
-  if (open < options.readers) return;
+  if (opened < options.readers) return;
   opened_cpu = process.cpuUsage();
   console.log(JSON.stringify({ opened_ms: clock() - started_at } satisfies AllOpen));
 }

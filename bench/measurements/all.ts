@@ -7,11 +7,12 @@ import { experiments } from "./experiments.ts";
 import { floorMeasurements } from "./floor-measurements.ts";
 import { hostile } from "./hostile.ts";
 import { openStreams } from "./open-streams.ts";
-import { readers } from "./readers.ts";
+import { readers, socketReaders, threadReaders } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
 import { router } from "./router.ts";
 import { store } from "./store.ts";
+import { threadProtocol } from "./thread-protocol.ts";
 import { traceReading } from "./trace-reading.ts";
 import { traces } from "./traces.ts";
 import { tracing } from "./tracing.ts";
@@ -24,6 +25,9 @@ export const measurements: readonly Measurement[] = [
   cancel,
   rollback,
   readers,
+  threadReaders,
+  socketReaders,
+  threadProtocol,
   openStreams,
   replay,
   experiments,

@@ -6,6 +6,7 @@ import type { Measurement, Sizes, Values } from "../measurement.ts";
 import { temporaryFolder } from "../processes.ts";
 import { startReaders } from "../start-readers.ts";
 import { type Server, serverOf, type Target } from "../target.ts";
+import type { Transport } from "../thread-reader.ts";
 import { watchMemory } from "../watch-memory.ts";
 import { measureOk, okFigures } from "./ok.ts";
 
@@ -15,45 +16,50 @@ const IDLE_MS = 2_000;
 /** Long enough for the first checkpoint of the SQLite WAL, whose thread must not count as memory of readers. */
 const WARM_UP = { readers: 20, reader_events: 600 };
 
-const ok = okFigures("readers");
-const title = "1,000 readers (quick: 50) of 100 events/s";
-
 /**
  * Many readers of a run that writes 1,000 events (quick: 200) of 200 bytes. They connect before it writes. Each must receive every event once
  * and in order.
  */
-export const readers: Measurement = {
-  name: "readers",
-  without: ["floor"],
-  figures: [
-    { key: "lag_p50_ms", label: `${title}: from written to read, p50, ms`, base: ok.p50 },
-    {
-      key: "lag_p99_ms",
-      label: `${title}: from written to read, p99, ms`,
-      goal: { against: "itself", max: 500 },
-      base: ok.p99,
+export const readers = readersWith("readers", "1,000 readers (quick: 50) of 100 events/s");
+/** The same over the thread protocol. */
+export const threadReaders = readersWith("thread-readers", "1,000 readers of a thread (server-sent events)", "sse");
+export const socketReaders = readersWith("socket-readers", "1,000 readers of a thread (WebSocket)", "websocket");
+
+function readersWith(name: string, title: string, transport?: Transport): Measurement {
+  const ok = okFigures(name);
+  return {
+    name,
+    without: transport ? ["floor", "peer"] : ["floor"],
+    figures: [
+      { key: "lag_p50_ms", label: `${title}: from written to read, p50, ms`, base: ok.p50 },
+      {
+        key: "lag_p99_ms",
+        label: `${title}: from written to read, p99, ms`,
+        goal: { against: "itself", max: 500 },
+        base: ok.p99,
+      },
+      { key: "lag_max_ms", label: `${title}: from written to read, max, ms` },
+      {
+        key: "reader_kb",
+        label: `${title}: resident memory per reader during the writes, KB`,
+        goal: { against: "itself", max: 20 },
+      },
+      { key: "reader_peak_kb", label: `${title}: resident memory per reader, peak, KB` },
+      { key: "server_us", label: `${title}: CPU time of the server per event and reader, µs` },
+      { key: "readers_us", label: `${title}: CPU time of the readers per event and reader, µs` },
+      ok.p50,
+      ok.p99,
+    ],
+    async measure(start, sizes) {
+      await using target = await start();
+      const server = serverOf(target);
+      await readTogether(target, server, WARM_UP, transport);
+      const values = await measureOk(server, sizes);
+      await sleep(IDLE_MS);
+      return { ...values, ...(await readTogether(target, server, sizes, transport)) };
     },
-    { key: "lag_max_ms", label: `${title}: from written to read, max, ms` },
-    {
-      key: "reader_kb",
-      label: `${title}: resident memory per reader during the writes, KB`,
-      goal: { against: "itself", max: 20 },
-    },
-    { key: "reader_peak_kb", label: `${title}: resident memory per reader, peak, KB` },
-    { key: "server_us", label: `${title}: CPU time of the server per event and reader, µs` },
-    { key: "readers_us", label: `${title}: CPU time of the readers per event and reader, µs` },
-    ok.p50,
-    ok.p99,
-  ],
-  async measure(start, sizes) {
-    await using target = await start();
-    const server = serverOf(target);
-    await readTogether(target, server, WARM_UP);
-    const values = await measureOk(server, sizes);
-    await sleep(IDLE_MS);
-    return { ...values, ...(await readTogether(target, server, sizes)) };
-  },
-};
+  };
+}
 
 type ReaderSizes = Pick<Sizes, "readers" | "reader_events">;
 
@@ -61,11 +67,12 @@ async function readTogether(
   target: Target,
   server: Server,
   { readers, reader_events: events }: ReaderSizes,
+  transport: Transport | undefined,
 ): Promise<Values> {
   const before = target.usage();
   const go = join(temporaryFolder(), "go");
-  const path = await startTicks(server, go, events);
-  const started = await startReaders({ port: server.port, paths: [`${path}/stream`], readers, custom: events });
+  const path = await (transport ? startThread : startTicks)(server, go, events);
+  const started = await startReaders({ port: server.port, paths: [path], readers, custom: events, transport });
   const opened = target.usage();
   const memory = watchMemory(target);
   writeFileSync(go, "");
@@ -82,7 +89,7 @@ async function readTogether(
   };
 }
 
-/** Starts a run that writes when the file `go` exists. @returns the path of the run */
+/** Starts a run that writes when the file `go` exists. @returns the path of its stream */
 async function startTicks(server: Server, go: string, count: number): Promise<string> {
   const thread = v7();
   const body = {
@@ -93,5 +100,13 @@ async function startTicks(server: Server, go: string, count: number): Promise<st
     if_not_exists: "create",
   };
   const run = JSON.parse(await server.send("POST", `/threads/${thread}/runs`, { body })) as { run_id: string };
-  return `/threads/${thread}/runs/${run.run_id}`;
+  return `/threads/${thread}/runs/${run.run_id}/stream`;
+}
+
+/** The same in the thread protocol. */
+async function startThread(server: Server, go: string, count: number): Promise<string> {
+  const thread = v7();
+  const params = { assistant_id: "ticks", input: { count, every_ms: INTERVAL_MS, go } };
+  await server.send("POST", `/threads/${thread}/commands`, { body: { id: 1, method: "run.start", params } });
+  return `/threads/${thread}/stream/events`;
 }
