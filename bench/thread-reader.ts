@@ -17,7 +17,7 @@ const SELECTION = { channels: ["custom", "lifecycle"], since: 0 };
 /** Reads custom events of the thread protocol from the start of the thread to the end of its first run. */
 export function readThread(address: ThreadAddress, listener: StreamListener): void {
   let isOver = false;
-  let close = () => undefined as void;
+  let close: () => void = () => undefined;
   const end = (error?: Error) => {
     if (isOver) return;
     isOver = true;
