@@ -31,6 +31,9 @@ const SCENARIOS = [
   "sync: threads have a time to live and are pruned",
   "sync: a webhook is called when a run ends",
   "sync: items are stored, found, listed and deleted",
+  "RemoteGraph: it streams its subgraphs into the graph of which it is a node",
+  "RemoteGraph: it interrupts the graph of which it is a node",
+  "RemoteGraph: it gets the response to its interrupt from the node that calls it",
 ];
 
 const { python } = await pythonEnv();

@@ -1,5 +1,14 @@
 import { HumanMessage } from "@langchain/core/messages";
-import { Annotation, Command, END, isGraphInterrupt, MemorySaver, START, StateGraph } from "@langchain/langgraph";
+import {
+  Annotation,
+  Command,
+  END,
+  interrupt,
+  isGraphInterrupt,
+  MemorySaver,
+  START,
+  StateGraph,
+} from "@langchain/langgraph";
 import { RemoteGraph } from "@langchain/langgraph/remote";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
@@ -165,5 +174,49 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
     for await (const [namespace, update] of chunks)
       if (namespace.length > 0) nested.push(Object.keys(update as object)[0] as string);
     expect(nested).toEqual(["begin", "look", "dig", "fill", "deepest", "inner", "finish"]);
+  });
+
+  const Question = Annotation.Root({ question: Annotation<string>(), answer: Annotation<unknown>() });
+
+  it("interrupts the graph of which it is a node", async () => {
+    const parent = new StateGraph(Question)
+      .addNode("far", remote("asking") as never)
+      .addEdge(START, "far")
+      .compile({ checkpointer: new MemorySaver() });
+    const config = onNewThread();
+    await parent.invoke({ question: "Why?" }, config);
+    const { next, tasks } = await parent.getState(config);
+    expect(next).toEqual(["far"]);
+    expect(tasks).toMatchObject([{ name: "far", interrupts: [{ id: expect.any(String), value: "Why?" }] }]);
+    // Its thread is that of the graph around it, and waits as well.
+    expect(await remote("asking").getState(config)).toMatchObject({
+      next: ["desk"],
+      tasks: [{ interrupts: [{ value: "Why?" }] }],
+    });
+  });
+
+  it("gets the response to an interrupt from the node that calls it, and streams its subgraph after it", async () => {
+    const far = remote("asking");
+    const thread = onNewThread();
+    // LangGraph starts a node again when the graph is resumed. RemoteGraph passes on no response by itself.
+    const ask = async (state: typeof Question.State) => {
+      const { tasks } = await far.getState(thread).catch(() => ({ tasks: [] }));
+      const waiting = tasks.flatMap(({ interrupts }) => interrupts);
+      if (waiting.length > 0) return far.invoke(new Command({ resume: interrupt(waiting[0]?.value) }), thread);
+      return far.invoke(state, thread).catch(async (error: unknown) => {
+        if (!isGraphInterrupt(error)) throw error;
+        return far.invoke(new Command({ resume: interrupt(error.interrupts[0]?.value) }), thread);
+      });
+    };
+    const parent = new StateGraph(Question)
+      .addNode("ask", ask)
+      .addEdge(START, "ask")
+      .compile({ checkpointer: new MemorySaver() });
+    const config = onNewThread();
+    const stopped = (await parent.invoke({ question: "Why?" }, config)) as { __interrupt__?: unknown };
+    expect(stopped.__interrupt__).toMatchObject([{ value: "Why?" }]);
+    const answered = await parent.invoke(new Command({ resume: { because: ["bees"] } }), config);
+    expect(answered).toEqual({ question: "Why?", answer: { because: ["bees"] } });
+    expect(await far.getState(thread)).toMatchObject({ next: [], values: { answer: { because: ["bees"] } } });
   });
 });

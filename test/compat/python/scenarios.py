@@ -12,6 +12,7 @@ import traceback
 import warnings
 
 import with_async
+import with_remote_graph
 import with_sync
 from langgraph_sdk import get_client, get_sync_client
 
@@ -33,6 +34,15 @@ async def run_async(url: str, scenarios: list) -> None:
                 report(f"async: {scenario.__doc__}", error)
 
 
+async def run_remote_graph(url: str) -> None:
+    for scenario in with_remote_graph.SCENARIOS:
+        try:
+            await asyncio.wait_for(scenario(url), timeout=30)
+            report(f"RemoteGraph: {scenario.__doc__}", None)
+        except Exception as error:
+            report(f"RemoteGraph: {scenario.__doc__}", error)
+
+
 def run_sync(url: str) -> None:
     with get_sync_client(url=url, api_key=None) as client:
         for scenario in with_sync.SCENARIOS:
@@ -51,3 +61,4 @@ if __name__ == "__main__":
         warnings.simplefilter("ignore")
         asyncio.run(run_async(breaking_url, with_async.BREAKING))
     run_sync(url)
+    asyncio.run(run_remote_graph(url))
