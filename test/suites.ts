@@ -49,12 +49,12 @@ const FAULTS_OF_HOSTS = [
 
 const BROWSER = [
   "test/security/pages.test.ts",
-  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,prompts,queues,runs,settings,task,threads,trace-links,traces,ui-components}.test.ts",
+  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,prompts,queues,runs,settings,task,react-pages,threads,trace-links,traces,ui-components}.test.ts",
 ];
 
 /** Official clients that `npm ci` brings. */
 const CLIENTS = [
-  "test/compat/{a2a,ag-ui,ag-ui-order,agent-server-methods-js,evaluate-js,js-client,langsmith-js,langsmith-methods-js,mcp,reconnect,remote-graph}.test.ts",
+  "test/compat/{a2a,ag-ui,ag-ui-order,agent-server-methods-js,chat-uis,evaluate-js,js-client,langsmith-js,langsmith-methods-js,mcp,reconnect,remote-graph}.test.ts",
 ];
 
 /** The command line, clients that are installed, written in Python or have another base path, pages of the documentation that are followed step by step. */

@@ -107,6 +107,42 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
     "test/compat/js/thread-protocol.ts",
   ],
   [
+    "`useStream` of `@langchain/langgraph-sdk/react` (1.15.0) in a browser",
+    "works",
+    "It streams runs.",
+    "test/web/react-pages.test.ts",
+  ],
+  [
+    "`useStream` of `@langchain/react` (1.1.0) in a browser, over server-sent events and WebSockets",
+    "works",
+    "It uses the thread protocol.",
+    "test/web/react-pages.test.ts",
+  ],
+  [
+    "`RemoteGraph` as a node of another graph (JavaScript, Python)",
+    "works",
+    "Its interrupts interrupt the other graph, its subgraphs are streamed. RemoteGraph passes on no response to an interrupt: the node has to call it with `Command({ resume })`.",
+    "test/compat/remote-graph.test.ts",
+  ],
+  [
+    "Agent Chat UI, Agent Inbox, Deep Agents UI",
+    "works",
+    "The test sends their requests. If Agent Chat UI or Deep Agents UI marks an interrupt as resolved, LangGraph executes the node again, which asks again.",
+    "test/compat/chat-uis.test.ts",
+  ],
+  [
+    "Hosted Studio",
+    "works",
+    "Start the service with `--studio`. The test sends the requests that are publicly known.",
+    "test/compat/chat-uis.test.ts",
+  ],
+  [
+    "assistant-ui (`@assistant-ui/react-langgraph` 0.14.25, `@assistant-ui/react-langchain` 0.0.28)",
+    "works",
+    "The first streams runs, the second uses the thread protocol.",
+    "test/web/react-pages.test.ts",
+  ],
+  [
     "Components of the project in a page (`LoadExternalComponent` of `@langchain/langgraph-sdk/react-ui`)",
     "works",
     "Requires the package `@langchain/langgraph-ui` in the project, and `ui` in langgraph.json.",
@@ -121,8 +157,10 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
 ];
 
 function featuresSection(): string {
-  const rows = FEATURES.map(([feature, status, note]) => `| ${feature} | ${status} | ${cell(note)} |`);
-  return `## Other features\n\n| Feature | Status | Note |\n|---|---|---|\n${rows.join("\n")}\n`;
+  const rows = FEATURES.map(
+    ([feature, status, note, test]) => `| ${feature} | ${status} | ${cell(note)} | ${test && `\`${test}\``} |`,
+  );
+  return `## Other features\n\n| Feature | Status | Note | Test |\n|---|---|---|---|\n${rows.join("\n")}\n`;
 }
 
 /** The page as it must be. */

@@ -1,0 +1,199 @@
+import { readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { build, type Rollup } from "vite";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { installed } from "../support/installed.ts";
+import { createProject, type TestProject } from "../support/project.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { FLAGS } from "./browser.ts";
+
+const packages = await installed("React pages with the official hooks and assistant-ui", {
+  "@assistant-ui/react": "0.15.22",
+  // 0.14.26 requires a version of @assistant-ui/react-langchain that does not exist.
+  "@assistant-ui/react-langgraph": "0.14.25",
+  "@assistant-ui/react-langchain": "0.0.28",
+  "@langchain/react": "1.1.0",
+  "@langchain/langgraph-sdk": "1.15.0",
+  "@langchain/core": "1.4.0",
+  react: "19.3.1",
+  "react-dom": "19.3.1",
+});
+
+const PAGES = ["chat", "assistant-ui"] as const;
+type Params = Record<string, string>;
+
+const HOOKS: [string, Params][] = [
+  ["useStream of @langchain/langgraph-sdk/react", { hook: "runs" }],
+  ["useStream of @langchain/react", { hook: "threads", transport: "sse" }],
+  ["useStream of @langchain/react over a WebSocket", { hook: "threads", transport: "websocket" }],
+];
+const ADAPTERS: [string, Params][] = [
+  ["@assistant-ui/react-langgraph", { adapter: "langgraph" }],
+  ["@assistant-ui/react-langchain", { adapter: "langchain" }],
+];
+
+const ANSWER = "Order 1042 (walking boots) is shipped. It should arrive on Thursday.";
+
+describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
+  let service: TestService;
+  let api: string;
+  let project: TestProject;
+  let server: Server;
+  let browser: Browser;
+  const problems: string[] = [];
+
+  beforeAll(async () => {
+    service = await startService({
+      database: "sqlite",
+      config: "test/graphs/compat/langgraph.json",
+      inline: false,
+      env: { EXAMPLES_DELAY_MS: "15" },
+    });
+    api = await service.listen();
+    const sources = PAGES.map((page) => `${page}.jsx`);
+    project = createProject(
+      Object.fromEntries(sources.map((file) => [file, readFileSync(join(import.meta.dirname, "react", file), "utf8")])),
+    );
+    rmSync(join(project.folder, "node_modules"));
+    symlinkSync(packages as string, join(project.folder, "node_modules"), "junction");
+    const { output } = (await build({
+      logLevel: "silent",
+      configFile: false,
+      root: project.folder,
+      build: {
+        write: false,
+        minify: false,
+        rolldownOptions: { input: sources.map((file) => join(project.folder, file)) },
+      },
+    })) as Rollup.RollupOutput;
+    const chunks = output.filter((file) => file.type === "chunk");
+    const entryOf = (page: string) => chunks.find(({ isEntry, name }) => isEntry && name === page)?.fileName;
+    server = createServer(({ url = "" }, response) => {
+      const { pathname } = new URL(url, "http://localhost");
+      const code = chunks.find(({ fileName }) => pathname === `/${fileName}`)?.code;
+      response.setHeader("content-type", code ? "text/javascript" : "text/html");
+      const script = `<script type="module" src="/${entryOf(pathname.slice(1))}"></script>`;
+      response.end(code ?? `<!doctype html><div id="root"></div>${script}`);
+    }).listen(0, "127.0.0.1");
+    browser = await chromium.launch({ executablePath: inject("chromium"), args: FLAGS });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    server?.close();
+    await service?.stop();
+    project?.drop();
+  });
+  afterEach(async () => {
+    await Promise.all(browser.contexts().map((context) => context.close()));
+    expect(problems.splice(0)).toEqual([]);
+  });
+
+  async function open(name: (typeof PAGES)[number], params: Params, assistant: string): Promise<Page> {
+    const page = await browser.newPage();
+    page.on("pageerror", (error) => problems.push(String(error)));
+    const { port } = server.address() as AddressInfo;
+    await page.goto(`http://localhost:${port}/${name}?${new URLSearchParams({ ...params, api, assistant })}`);
+    return page;
+  }
+
+  async function send(page: Page, text: string): Promise<void> {
+    await page.getByLabel("Message").fill(text);
+    await page.getByRole("button", { name: "Send" }).click();
+  }
+
+  const refund = (page: Page) => page.getByRole("button", { name: "Refund $129.00 for order 1042 (walking boots)?" });
+
+  describe.each(HOOKS)("with %s", (_, params) => {
+    const typesOf = (page: Page) =>
+      page.locator("li").evaluateAll((items) => items.map((item) => item.getAttribute("data-type")));
+    const status = (page: Page, text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
+    const statusOf = async (run: string) => (await service.request("GET", run)).body.status;
+
+    /** A page whose run waits until it is cancelled. */
+    async function openWaiting(): Promise<{ page: Page; run: string }> {
+      const page = await open("chat", params, "waiting");
+      await send(page, "Wait.");
+      await expect.poll(() => new URL(page.url()).hash).not.toBe("");
+      const runs = `/threads/${new URL(page.url()).hash.slice(1)}/runs`;
+      await expect.poll(async () => (await service.request("GET", runs)).body[0]?.status).toBe("running");
+      await status(page, "working");
+      return { page, run: `${runs}/${(await service.request("GET", runs)).body[0].run_id}` };
+    }
+
+    it("shows an answer piece by piece, and the conversation after a reload", async () => {
+      const page = await open("chat", params, "support_desk");
+      await send(page, "Where is my order 1042?");
+      await page.getByText(ANSWER).waitFor();
+      await status(page, "ready");
+      expect(await page.evaluate("window.lengths.size")).toBeGreaterThan(5);
+      expect(await typesOf(page)).toEqual(["human", "ai", "tool", "ai"]);
+      await page.reload();
+      await page.getByText(ANSWER).waitFor();
+      await status(page, "ready");
+      expect(await typesOf(page)).toEqual(["human", "ai", "tool", "ai"]);
+    });
+
+    it("shows an interrupt, also after a reload, and continues with the response", async () => {
+      const page = await open("chat", params, "support_desk");
+      await send(page, "refund order 1042");
+      await refund(page).waitFor();
+      await page.reload();
+      await refund(page).click();
+      await page.getByText("is on its way back to you").waitFor();
+      await status(page, "ready");
+      expect(await refund(page).count()).toBe(0);
+    });
+
+    it("is connected to its run again after a reload", async () => {
+      const { page, run } = await openWaiting();
+      await page.reload();
+      await status(page, "working");
+      await service.request("POST", `${run}/cancel`);
+      await status(page, "ready");
+    });
+
+    it("stops its run", async () => {
+      const { page, run } = await openWaiting();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await status(page, "ready");
+      await expect.poll(() => statusOf(run)).toBe("interrupted");
+    });
+
+    it("asks again from the checkpoint before a message", async () => {
+      const page = await open("chat", params, "support_desk");
+      await send(page, "Where is my order 1042?");
+      await page.getByText(ANSWER).waitFor();
+      await status(page, "ready");
+      await page.getByRole("button", { name: "Ask again" }).click();
+      await page.getByText("Order 1043 (rain jacket)").waitFor();
+      await status(page, "ready");
+      await page.reload();
+      await page.getByText("Order 1043 (rain jacket)").waitFor();
+      expect(await page.getByText(ANSWER).count()).toBe(0);
+      // For each message, useStream of @langchain/react names the checkpoint before the newest one.
+      const kept = params.hook === "threads" ? ["human", "ai", "tool"] : [];
+      expect(await typesOf(page)).toEqual([...kept, "human", "ai", "tool", "ai"]);
+    });
+
+    it("shows why a run failed", async () => {
+      const page = await open("chat", params, "failing");
+      await send(page, "Fail.");
+      await page.getByRole("alert").filter({ hasText: "There is no color" }).waitFor();
+      await status(page, "ready");
+    });
+  });
+
+  describe.each(ADAPTERS)("with assistant-ui and %s", (_, params) => {
+    it("shows an answer and an interrupt, and continues with the response", async () => {
+      const page = await open("assistant-ui", params, "support_desk");
+      await send(page, "Where is my order 1042?");
+      await page.getByText(ANSWER).waitFor();
+      await send(page, "refund order 1042");
+      await refund(page).click();
+      await page.getByText("is on its way back to you").waitFor();
+    });
+  });
+});
