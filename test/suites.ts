@@ -71,6 +71,7 @@ const COMMANDS = [
 const PACKAGE = [
   "test/engine/{author-imports,own-packages,provided-packages,provider-embeddings}.test.ts",
   "test/docs/{own-project,tracing}.test.ts",
+  "test/control/custom-auth.test.ts",
   "test/package/image.test.ts",
 ];
 

@@ -1,5 +1,5 @@
 /** The parts of the access module, besides its contract, that other modules may import. */
-export type { Access, Admission } from "./access.ts";
+export type { Access, Admission, Credentials } from "./access.ts";
 export type { VaultContext } from "./context.ts";
 export type { AadContext, Seal } from "./encryption/seal.ts";
 export { listWorkspaces } from "./storage/workspaces.ts";

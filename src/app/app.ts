@@ -34,6 +34,7 @@ import { isSourceUpload } from "../control-plane/http/deployments.ts";
 import { type ExperimentsAppOptions, serveExperiments, serveIngestion } from "../experiments/http/app.ts";
 import { isTraceBody } from "../experiments/http/traces.ts";
 import { UPLOAD_PATH } from "../experiments/http/upload.ts";
+import { CUSTOM_AUTH_HEADER } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
 import { pathBelow } from "../platform/http/base-url.ts";
 import type { BodyParser } from "../platform/http/body-parser.ts";
@@ -60,6 +61,8 @@ export interface SystemOptions {
   prefix: string;
   /** See checkDatabase() in platform/database. */
   checkDatabase(options: { asks: boolean }): Promise<unknown>;
+  /** Undefined if the project has no authentication handler. */
+  custom_auth: CustomAuthentication | undefined;
 }
 
 export interface AppOptions
@@ -181,10 +184,11 @@ export function createApp(options: AppOptions): App {
   return root;
 }
 
-function serveSystem(app: App, { info, metrics, only, disabled_routes, prefix, checkDatabase }: SystemOptions): void {
+function serveSystem(app: App, options: SystemOptions): void {
+  const { info, metrics, only, disabled_routes, prefix, checkDatabase, custom_auth } = options;
   serve(app, agentServerRoutes.system.ok, async ({ query, context }) => {
     await checkDatabase({ asks: query.check_db === true });
-    return context.json({ ok: true });
+    return context.json({ ok: true }, 200, custom_auth && { [CUSTOM_AUTH_HEADER]: "1" });
   });
   app.get("/", (context) => {
     const isBrowser = context.req.header("accept")?.includes("text/html") ?? false;

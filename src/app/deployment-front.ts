@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { credentialsOf } from "../access/http/auth.ts";
 import { isUiFile, scopeOf } from "../access/http/scopes.ts";
-import type { Access, Admission } from "../access/index.ts";
+import type { Access, Admission, Credentials } from "../access/index.ts";
 import {
   type AddressOptions,
   addressOf,
@@ -12,8 +12,8 @@ import {
   isNormalizedPath,
   isSlug,
 } from "../control-plane/http/deployment-address.ts";
-import type { Deployment, DeploymentRouter, Origin } from "../control-plane/index.ts";
-import { mayUse } from "../platform/contract/caller.ts";
+import type { Client, Deployment, DeploymentRouter, Origin } from "../control-plane/index.ts";
+import { type Caller, mayUse } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Log } from "../platform/lib/log.ts";
 import { describeError } from "./error-response.ts";
@@ -21,8 +21,8 @@ import { isKnownHost, isPageWithoutJson } from "./guards.ts";
 import type { OriginPolicy } from "./origins.ts";
 
 export interface FrontOptions extends AddressOptions {
-  router: Pick<DeploymentRouter, "find" | "isReady" | "forward" | "forwardUpgrade">;
-  access: Pick<Access, "admit">;
+  router: Pick<DeploymentRouter, "find" | "isReady" | "authenticatesUsers" | "forward" | "forwardUpgrade">;
+  access: Pick<Access, "admit" | "admitIfValid" | "isOpen">;
   origins: Pick<OriginPolicy, "allowedOrigin">;
   /** Accepted host names besides loopback names; undefined if the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
@@ -123,8 +123,9 @@ export class DeploymentFront {
   /** @throws ApiError if the host, the caller or the request is rejected (checked in this order), or if the deployment does not exist */
   async #admit(address: DeploymentAddress, request: IncomingMessage, allowed_origin: string | undefined) {
     this.#checkHost(address, request);
+    const deployment = await this.#find(address);
     const isPublic = isUiFile(request.method ?? "", withoutQuery(address.path));
-    const { caller, onEnd } = isPublic ? PUBLIC_ADMISSION : await this.#callerOf(request);
+    const { caller, onEnd, sender } = isPublic ? PUBLIC : await this.#senderOf(request, deployment);
     if (!isNormalizedPath(address.path))
       throw new ApiError("invalid_request", { reason: "The path must not contain . or .. segments." });
     const coding = request.headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
@@ -134,7 +135,6 @@ export class DeploymentFront {
     // A service worker would stay in the browser and intercept pages of other deployments and of the web app.
     if (address.by === "path" && request.headers["service-worker"] !== undefined)
       throw new ApiError("forbidden_worker", { slug: address.slug });
-    const deployment = await this.#find(address);
     if (!deployment || (caller && caller.tenant_id !== deployment.tenant_id))
       throw new ApiError("deployment_not_found", { deployment_id: address.slug });
     const origin: Origin = {
@@ -142,7 +142,7 @@ export class DeploymentFront {
       proto: this.#proto,
       host: request.headers.host ?? "",
       prefix: address.prefix,
-      user_id: caller?.user_id,
+      sender,
       corsAllowed: allowed_origin !== undefined,
     };
     return { deployment, origin, onAccessEnd: onEnd };
@@ -155,13 +155,30 @@ export class DeploymentFront {
       throw new ApiError("forbidden_host", { host });
   }
 
-  async #callerOf({ method = "", headers }: IncomingMessage): Promise<Admission> {
+  /** @throws ApiError like {@link Access.admit}; a sender without credentials is admitted if the instances authenticate users */
+  async #senderOf({ method = "", headers }: IncomingMessage, deployment: Deployment | undefined): Promise<Sent> {
     const header = (name: string) => headers[name]?.toString();
-    const admission = await this.#options.access.admit(credentialsOf(header));
+    const { access, router } = this.#options;
+    const credentials = credentialsOf(header);
+    const isCustom = deployment !== undefined && router.authenticatesUsers(deployment);
+    const admission = isCustom ? await this.#admitIfKnown(credentials) : await access.admit(credentials);
     const scope = scopeOf("/deployments", method);
-    if (scope && !mayUse(admission.caller, scope)) throw new ApiError("missing_scope", { scope });
+    if (admission && scope && !mayUse(admission.caller, scope)) throw new ApiError("missing_scope", { scope });
     if (isPageWithoutJson(method, header)) throw new ApiError("unsupported_media_type");
-    return admission;
+    if (!admission) return UNKNOWN;
+    const { caller, onEnd } = admission;
+    const { user_id } = caller;
+    // Without keys, this service admits everyone, but the instances need not.
+    const isUnknown = await access.isOpen();
+    const is_admin = mayUse(caller, "admin");
+    return { caller, onEnd, sender: isUnknown ? { kind: "unknown", user_id } : { kind: "known", user_id, is_admin } };
+  }
+
+  /** Checks both headers separately: a key of the project in one must not cause a key of this service in the other to be forwarded. */
+  async #admitIfKnown({ api_key, bearer, tenant_id }: Credentials): Promise<Admission | undefined> {
+    const { access } = this.#options;
+    const first = await access.admitIfValid({ api_key, bearer, tenant_id });
+    return first ?? (api_key && bearer ? access.admitIfValid({ api_key: undefined, bearer, tenant_id }) : undefined);
   }
 
   async #find({ slug }: DeploymentAddress): Promise<Deployment | undefined> {
@@ -189,7 +206,15 @@ export class DeploymentFront {
   }
 }
 
-const PUBLIC_ADMISSION = { caller: undefined, onEnd: () => () => undefined };
+interface Sent extends Pick<Admission, "onEnd"> {
+  /** Undefined if this service has not authenticated the sender. */
+  caller: Caller | undefined;
+  sender: Client;
+}
+
+const NO_ADMISSION = { caller: undefined, onEnd: () => () => undefined };
+const UNKNOWN: Sent = { ...NO_ADMISSION, sender: { kind: "unknown", user_id: undefined } };
+const PUBLIC: Sent = { ...NO_ADMISSION, sender: { kind: "public" } };
 
 const withoutQuery = (url: string): string => url.split("?", 1)[0] as string;
 

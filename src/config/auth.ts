@@ -10,10 +10,9 @@ const MAX_SIZE = 1_000_000;
 /**
  * Reads `auth` of langgraph.json. Returns undefined if `auth.path` is not set.
  *
- * @param is_instance whether the service is an instance of a deployment
  * @throws ConfigError
  */
-export function readAuth(field: unknown, project_dir: string, config_file: string, is_instance: boolean) {
+export function readAuth(field: unknown, project_dir: string, config_file: string) {
   const wrong = (name: string, remedy: string) => new ConfigError(`${config_file}: the field "auth${name}" ${remedy}.`);
   if (field === undefined || field === null) return undefined;
   if (!isObject(field)) throw wrong("", "must be an object");
@@ -26,11 +25,6 @@ export function readAuth(field: unknown, project_dir: string, config_file: strin
     throw wrong(
       ".path",
       `is the Python file ${file}, but handlers must be JavaScript or TypeScript: use a .ts or .js module`,
-    );
-  if (is_instance)
-    throw wrong(
-      ".path",
-      "is not supported in deployments, where the control plane authenticates callers: remove the field",
     );
   return { module: { file: resolve(project_dir, file), export_name }, cache: readCache(cache, wrong) };
 }

@@ -127,7 +127,7 @@ export function readConfig(
   const project = readProject(config_file);
   const project_dir = dirname(config_file);
   const deployments = readSection(deploymentSettings, flags, env);
-  const auth = readAuth(project.auth, project_dir, config_file, deployments.rollout !== undefined);
+  const auth = readAuth(project.auth, project_dir, config_file);
   const ignored_fields = fieldsWithoutEffect(project);
   if (command === "serve" && ignored_fields.length > 0) {
     throw new ConfigError(

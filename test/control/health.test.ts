@@ -28,7 +28,7 @@ afterEach(() => {
 });
 
 describe("/ok of an instance", () => {
-  const ask = checkReadyOverHttp(10_000);
+  const ask = async (address: string) => (await checkReadyOverHttp(10_000)(address)).failure;
 
   it("is a yes when it says 200", async () => {
     const address = await serve((request, response) => response.writeHead(request.url === "/ok" ? 200 : 404).end("{}"));
@@ -42,7 +42,7 @@ describe("/ok of an instance", () => {
 
   it("is a no when it takes too long", async () => {
     const address = await serve(() => undefined);
-    expect(await checkReadyOverHttp(200)(address)).toBe("did not respond within 0.2 s");
+    expect((await checkReadyOverHttp(200)(address)).failure).toBe("did not respond within 0.2 s");
   });
 
   it("is a no when nobody listens", async () => {

@@ -159,7 +159,7 @@ export class World {
     const reconciler = new Reconciler({
       ...parts,
       database: life.database(this.database),
-      checkReady: (address) => life.call(() => this.driver.ok(address), { counts: false }),
+      checkReady: async (address) => ({ failure: await life.call(() => this.driver.ok(address), { counts: false }) }),
       activate: ({ address }) => life.call(() => this.driver.activate(address)),
       wait: this.time.waitOf(life),
       settings: { ...SETTINGS, ...settings },

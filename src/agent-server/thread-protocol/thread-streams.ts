@@ -23,6 +23,7 @@ const POLL_MS = 200;
 export class ThreadStreams {
   readonly #context: AgentContext;
   readonly #events = new ProtocolEvents();
+  readonly #batches = new WeakMap<readonly ThreadEvent[], readonly ProtocolEvent[] | undefined>();
 
   constructor(context: AgentContext) {
     this.#context = context;
@@ -57,9 +58,21 @@ export class ThreadStreams {
     const start = await this.#startOf(thread, since, replaysEnded);
     const held: ProtocolEvent[] = [];
     for await (const batch of engine.threadEvents.follow(thread, start, signal)) {
-      const events = batch.flatMap((event) => this.#ordered(event, held)).filter(isSelected);
-      if (events.length > 0) yield events;
+      const shared = held.length === 0 ? this.#shared(batch) : undefined;
+      const events = shared ?? batch.flatMap((event) => this.#ordered(event, held));
+      const selected = events.every(isSelected) ? events : events.filter(isSelected);
+      if (selected.length > 0) yield selected;
     }
+  }
+
+  /** Returns the events for all readers of a batch, unless it contains an event whose place depends on the reader. */
+  #shared(batch: readonly ThreadEvent[]): readonly ProtocolEvent[] | undefined {
+    if (this.#batches.has(batch)) return this.#batches.get(batch);
+    const events = batch.some((event) => isRequest(event) || event.mode === "lifecycle")
+      ? undefined
+      : batch.flatMap((event) => this.#events.of(event));
+    this.#batches.set(batch, events);
+    return events;
   }
 
   /** Holds requests for responses until the run has ended: a response that arrives earlier would not find the interrupt. */

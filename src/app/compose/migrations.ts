@@ -19,6 +19,7 @@ import { threadTtl } from "../../agent-server/storage/migrations/021-thread-ttl.
 import { pushNotifications } from "../../agent-server/storage/migrations/022-push-notifications.ts";
 import { controlPlane } from "../../control-plane/storage/migrations/006-control-plane.ts";
 import { deploymentRoles } from "../../control-plane/storage/migrations/010-deployment-roles.ts";
+import { instanceAuth } from "../../control-plane/storage/migrations/023-instance-auth.ts";
 import { EXPERIMENT_MIGRATIONS } from "../../experiments/storage/migrations/index.ts";
 import type { Migration } from "../../platform/database/migrate.ts";
 
@@ -46,6 +47,7 @@ export const MIGRATIONS = {
     cronUsers,
     threadTtl,
     pushNotifications,
+    instanceAuth,
   ],
   experiments: EXPERIMENT_MIGRATIONS,
 } as const satisfies Record<string, readonly Migration[]>;

@@ -51,6 +51,7 @@ export function routeTo(instances: readonly InstanceRow[], context: DeploymentCo
       instance_id: instance.instance_id,
       address: instance.address ?? "",
       api_key: seal.open(instance.api_key, apiKeyAad(instance)),
+      custom_auth: instance.custom_auth === 1,
     }),
   );
   router.activate(deployment.deployment_id, upstreams);

@@ -1,5 +1,13 @@
-/** @returns undefined when the instance is ready; otherwise the reason, worded to follow "/ok " */
-export type CheckReady = (address: string) => Promise<string | undefined>;
+import { CUSTOM_AUTH_HEADER } from "../../platform/contract/caller.ts";
+
+export interface Readiness {
+  /** Undefined if the instance is ready; otherwise the reason, worded to follow "/ok ". */
+  failure: string | undefined;
+  /** Whether the instance authenticates users with handlers of the project. */
+  custom_auth?: boolean;
+}
+
+export type CheckReady = (address: string) => Promise<Readiness>;
 
 export const checkReadyOverHttp =
   (timeout_ms: number): CheckReady =>
@@ -8,10 +16,11 @@ export const checkReadyOverHttp =
       const signal = AbortSignal.timeout(timeout_ms);
       const response = await fetch(`${address}/ok`, { signal, redirect: "manual" });
       await response.body?.cancel();
-      return response.status === 200 ? undefined : `returned status ${response.status}`;
+      if (response.status !== 200) return { failure: `returned status ${response.status}` };
+      return { failure: undefined, custom_auth: response.headers.has(CUSTOM_AUTH_HEADER) };
     } catch (error) {
-      if ((error as Error).name === "TimeoutError") return `did not respond within ${timeout_ms / 1000} s`;
-      return "could not be reached";
+      if ((error as Error).name === "TimeoutError") return { failure: `did not respond within ${timeout_ms / 1000} s` };
+      return { failure: "could not be reached" };
     }
   };
 

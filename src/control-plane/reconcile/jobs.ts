@@ -114,10 +114,10 @@ async function awaitReady(job: InstanceJob, context: DeploymentContext, signal: 
   for (let successes = 0; !signal.aborted; await context.wait(probe_ms, signal)) {
     const condition = await callDriver(() => requireDriver(instance.driver, context).probe(ref));
     if (condition.state === "ended") return restartLater(job, context, condition.reason);
-    const failure = await context.checkReady(ref.address);
+    const { failure, custom_auth = false } = await context.checkReady(ref.address);
     successes = failure === undefined ? successes + 1 : 0;
     if (successes === probes) {
-      await context.commit((tx) => readyIfStarting(tx, instance));
+      await context.commit((tx) => readyIfStarting(tx, instance, custom_auth));
       return;
     }
     if (failure === undefined || failure === reported || !belongsToRollout(job)) continue;

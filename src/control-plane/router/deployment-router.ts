@@ -79,10 +79,15 @@ export class DeploymentRouter implements Router, BackgroundService {
     return (this.#routes.get(deployment_id)?.targets.length ?? 0) > 0;
   }
 
+  /** Whether instances of the deployment authenticate users. If none is ready, those that were ready before count. */
+  authenticatesUsers = ({ deployment_id }: Deployment): boolean =>
+    this.#routes.get(deployment_id)?.custom_auth ?? false;
+
   /**
    * Forwards a request to an instance. Resolves when the response ends or the client disconnects.
    *
-   * @throws ApiError deployment_not_found, no_instance or instance_ended; no part of the response was sent
+   * @throws ApiError deployment_not_found, no_instance or instance_ended; unauthorized or missing_scope if the instance must not receive
+   *   the request (see identification() in headers.ts); no part of the response was sent
    */
   async forward(deployment: Deployment, call: Call): Promise<void> {
     const isOpen = () => !call.response.destroyed;

@@ -1,5 +1,15 @@
 import type { IncomingMessage } from "node:http";
+import { ApiError } from "../../platform/errors.ts";
 import type { Target } from "./routes.ts";
+
+/**
+ * Who sent a request: an authenticated caller of this service, somebody without its credentials, or anybody who reads a public file. A
+ * service without keys has a `user_id` for those without credentials.
+ */
+export type Client =
+  | { kind: "known"; user_id: string; is_admin: boolean }
+  | { kind: "unknown"; user_id: string | undefined }
+  | { kind: "public" };
 
 /** Origin of a request, which the instance receives in headers. */
 export interface Origin {
@@ -10,8 +20,7 @@ export interface Origin {
   host: string;
   /** Part of the requested path before the instance's path; empty if the host name identifies the deployment. */
   prefix: string;
-  /** ID of the caller. Undefined for a public file, which is requested without the key of the instance. */
-  user_id: string | undefined;
+  sender: Client;
   /** Whether pages of the request's `Origin` may read responses of this service. */
   corsAllowed: boolean;
 }
@@ -29,11 +38,12 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
-/** Headers that the router sets or removes. The caller's credentials are for this service only. */
+/** The credentials of a caller are for this service only, unless the instance authenticates users. */
+const CREDENTIAL_HEADERS = new Set(["x-api-key", "authorization"]);
+
+/** Headers that the router sets or removes. */
 const REPLACED_HEADERS = new Set([
   "host",
-  "x-api-key",
-  "authorization",
   "x-tenant-id",
   "x-threadmill-user",
   "forwarded",
@@ -87,16 +97,34 @@ function framingOf({ headers }: IncomingMessage): string[] {
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
+/**
+ * What an instance receives to identify the sender: the key of the instance, the credentials of the request if the handlers of the project
+ * authenticate users, or nothing. The handlers do not restrict the key, so only administrators are admitted with it.
+ *
+ * @throws ApiError unauthorized or missing_scope if the instance must not receive the request
+ */
+export function identification({ custom_auth }: Pick<Target, "custom_auth">, sender: Client): "key" | "own" | "none" {
+  if (sender.kind === "public") return "none";
+  if (sender.kind === "unknown" && custom_auth) return "own";
+  if (sender.user_id === undefined) throw new ApiError("unauthorized");
+  if (sender.kind === "known" && custom_auth && !sender.is_admin)
+    throw new ApiError("missing_scope", { scope: "admin" });
+  return "key";
+}
+
 /** The headers of the request to an instance, as a flat list of alternating names and values. */
-export function requestHeaders(
-  request: IncomingMessage,
-  { api_key, hostname, port }: Target,
-  origin: Origin,
-): string[] {
+export function requestHeaders(request: IncomingMessage, target: Target, origin: Origin): string[] {
+  const { api_key, hostname, port } = target;
+  const { sender } = origin;
+  const identity = identification(target, sender);
   const named = namedIn(request.headers.connection);
   const kept = filtered(
     request.rawHeaders,
-    (name) => !HOP_BY_HOP.has(name) && !REPLACED_HEADERS.has(name) && !named.has(name),
+    (name) =>
+      !HOP_BY_HOP.has(name) &&
+      !REPLACED_HEADERS.has(name) &&
+      (identity === "own" || !CREDENTIAL_HEADERS.has(name)) &&
+      !named.has(name),
   );
   const { "x-forwarded-for": before } = request.headers;
   kept.push("Host", `${hostname}:${port}`, ...framingOf(request));
@@ -104,8 +132,8 @@ export function requestHeaders(
   kept.push("X-Forwarded-Proto", origin.proto, "X-Forwarded-Host", origin.host);
   if (origin.prefix !== "") kept.push("X-Forwarded-Prefix", origin.prefix);
   // User IDs can contain any character, but headers must be ASCII.
-  if (origin.user_id !== undefined)
-    kept.push("X-Api-Key", api_key, "x-threadmill-user", encodeURI(origin.user_id.toWellFormed()));
+  if (identity === "key" && sender.kind !== "public" && sender.user_id !== undefined)
+    kept.push("X-Api-Key", api_key, "x-threadmill-user", encodeURI(sender.user_id.toWellFormed()));
   return kept;
 }
 

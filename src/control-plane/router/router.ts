@@ -4,6 +4,8 @@ export interface Upstream {
   address: string;
   /** Decrypted API key that the instance requires from its callers. */
   api_key: string;
+  /** Whether the instance authenticates users itself, with handlers of the project. */
+  custom_auth?: boolean;
 }
 
 /**

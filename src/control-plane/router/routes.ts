@@ -22,6 +22,8 @@ interface Route {
   targets: readonly Target[];
   /** Time at which the reconciler of this process set the route; undefined for a route from the database. */
   local_set_at: number | undefined;
+  /** Whether a target authenticates users. Without targets, the value of the last ones. */
+  custom_auth: boolean;
 }
 
 /** Cached routes: the instances that receive the requests of each deployment. A change replaces one entry. */
@@ -55,7 +57,10 @@ export class Routes {
 
   set(deployment_id: string, upstreams: readonly Upstream[], local_set_at?: number): void {
     if (local_set_at !== undefined) this.local_changes += 1;
-    this.#by_id.set(deployment_id, { targets: upstreams.flatMap(targetOf), local_set_at });
+    const targets = upstreams.flatMap(targetOf);
+    const before = this.#by_id.get(deployment_id)?.custom_auth ?? false;
+    const custom_auth = targets.length > 0 ? targets.some((target) => target.custom_auth) : before;
+    this.#by_id.set(deployment_id, { targets, local_set_at, custom_auth });
     this.#wake(deployment_id);
   }
 
@@ -205,11 +210,11 @@ export class RouteReader implements BackgroundService {
     }
   }
 
-  #upstreamOf({ tenant_id, instance_id, address, api_key }: RouteRow): Upstream[] {
+  #upstreamOf({ tenant_id, instance_id, address, api_key, custom_auth }: RouteRow): Upstream[] {
     if (instance_id === null || address === null || api_key === null) return [];
     try {
       const opened = this.#options.seal.open(api_key, apiKeyAad({ tenant_id, instance_id }));
-      return [{ instance_id, address, api_key: opened }];
+      return [{ instance_id, address, api_key: opened, custom_auth: custom_auth === 1 }];
     } catch (error) {
       // The instance receives no requests.
       this.#options.log.error({ error, instance_id }, "decrypting an instance API key failed");

@@ -6,6 +6,7 @@ const INITIAL = {
   state: "wanted",
   handle: null,
   address: null,
+  custom_auth: 0,
   drain_until: null,
   restarts: 0,
   restart_at: null,
@@ -77,8 +78,12 @@ const current = (tx: Tx, { instance_id, handle }: InstanceHandle) =>
     .where("instance_id", "=", instance_id)
     .where("handle", handle === null ? "is" : "=", handle);
 
-export const readyIfStarting = (tx: Tx, instance: InstanceHandle): Promise<number> =>
-  tx.run(current(tx, instance).set({ state: "ready", updated_at: nowMs }).where("state", "=", "starting"));
+export const readyIfStarting = (tx: Tx, instance: InstanceHandle, custom_auth: boolean): Promise<number> =>
+  tx.run(
+    current(tx, instance)
+      .set({ state: "ready", custom_auth: custom_auth ? 1 : 0, updated_at: nowMs })
+      .where("state", "=", "starting"),
+  );
 
 /** Records that an instance has ended, and schedules its restart. A draining instance stays unchanged. */
 export const scheduleRestart = (tx: Tx, instance: InstanceHandle, after_ms: number): Promise<number> =>
@@ -135,7 +140,7 @@ export async function knownInstances(tx: Tx, instance_ids: readonly string[]): P
 
 /** A deployment with an instance that receives its requests. The instance fields are null if there is no such instance. */
 export type RouteRow = Pick<DeploymentRow, "deployment_id" | "slug" | "tenant_id"> & {
-  [Column in "instance_id" | "address" | "api_key"]: InstanceRow[Column] | null;
+  [Column in "instance_id" | "address" | "api_key" | "custom_auth"]: InstanceRow[Column] | null;
 };
 
 /**
@@ -153,7 +158,7 @@ const routeRows = (tx: Tx) =>
         .on("i.address", "is not", null)
         .on((e) => e.or([e("r.status", "<>", "DEPLOYING"), e("i.rollout", "<>", e.ref("r.deploying_at"))])),
     )
-    .select(["d.deployment_id", "d.slug", "d.tenant_id", "i.instance_id", "i.address", "i.api_key"])
+    .select(["d.deployment_id", "d.slug", "d.tenant_id", "i.instance_id", "i.address", "i.api_key", "i.custom_auth"])
     .where("d.status", "<>", "AWAITING_DELETE");
 
 /** Returns an empty list if the deployment does not exist or is being deleted. */

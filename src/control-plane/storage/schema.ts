@@ -102,6 +102,8 @@ export interface InstanceRow {
   address: string | null;
   /** The key with which the router authenticates to the instance, sealed. */
   api_key: string;
+  /** 1 if the project's handlers authenticate users. Known when the instance is ready. */
+  custom_auth: number;
   state: InstanceState;
   drain_until: number | null;
   /** Restarts since the instance was last stable. */

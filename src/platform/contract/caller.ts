@@ -31,6 +31,9 @@ export interface AuthUser {
   [field: string]: unknown;
 }
 
+/** The header of the response to /ok by which an instance of a deployment reports that such a handler authenticates its users. */
+export const CUSTOM_AUTH_HEADER = "x-threadmill-custom-auth";
+
 export type Grants = Readonly<Partial<Record<AuthResource, Grant>>>;
 export type AuthResource = "assistants" | "threads" | "crons" | "store";
 

@@ -260,7 +260,7 @@ export class World {
       if (rows.length > 0) await insertInstances(tx, rows);
       for (const { instance_id, address } of upstreams) {
         await recordStarted(tx, { instance_id, handle: instance_id, address });
-        await readyIfStarting(tx, { instance_id, handle: instance_id });
+        await readyIfStarting(tx, { instance_id, handle: instance_id }, false);
       }
       await setActiveRevision(tx, { deployment_id, revision_id });
     });

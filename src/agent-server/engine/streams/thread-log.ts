@@ -46,6 +46,8 @@ export class ThreadLog {
   readonly #database: Database;
   readonly #events: EventLog;
   readonly #poll_ms: number;
+  /** By the events of a run. Readers at the same position share them. */
+  readonly #batches = new WeakMap<readonly StoredEvent[], ThreadEvent[]>();
 
   constructor(database: Database, events: EventLog, poll_ms: number) {
     this.#database = database;
@@ -113,6 +115,17 @@ export class ThreadLog {
     });
   }
 
+  #batchOf({ started_at, seq }: StartedRun, events: readonly StoredEvent[]): ThreadEvent[] {
+    const known = this.#batches.get(events);
+    if (known) return known;
+    const batch = events.map((stored): ThreadEvent => {
+      const { event, data } = stored;
+      return { mode: "run_modes", event, data, at: { started_at, seq, event: stored.seq }, stored };
+    });
+    this.#batches.set(events, batch);
+    return batch;
+  }
+
   async *#followRun(run: StartedRun, seen: number | undefined, signal: AbortSignal): AsyncGenerator<ThreadEvent[]> {
     const { started_at, seq, run_id, thread_id, assistant_id, graph_id } = run;
     const at = (event: number): Position => ({ started_at, seq, event });
@@ -125,11 +138,7 @@ export class ThreadLog {
     });
     if (seen === undefined) yield [lifecycle({ event: "started" }, 0)];
     if ((seen ?? 0) < ENDED) {
-      for await (const events of this.#events.follow(run, seen ?? 0, signal))
-        yield events.map((stored) => {
-          const { event, data } = stored;
-          return { mode: "run_modes" as const, event, data, at: at(stored.seq), stored };
-        });
+      for await (const events of this.#events.follow(run, seen ?? 0, signal)) yield this.#batchOf(run, events);
     }
     const ended = await findRun(this.#database.read, run);
     const status = ended?.status ?? "rolled_back";
