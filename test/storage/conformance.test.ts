@@ -299,6 +299,7 @@ describe.each(databases)("migrating %s", (name) => {
       "020-cron-users",
       "021-thread-ttl",
       "022-push-notifications",
+      "023-instance-auth",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

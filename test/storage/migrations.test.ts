@@ -70,6 +70,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "020-cron-users",
       "021-thread-ttl",
       "022-push-notifications",
+      "023-instance-auth",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({
