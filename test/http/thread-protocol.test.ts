@@ -211,6 +211,36 @@ describe.each(databases)("the thread protocol on %s", (database) => {
     expect(rootEvents(events)).toEqual(["running", "completed"]);
   });
 
+  it("streams the end of a run to a client that connects again after the run that was queued behind it has started", async () => {
+    const thread_id = await api.newThread();
+    const [first, second] = [api.newDoor(), api.newDoor()];
+    const run = await api.runningSlow(thread_id, first.path);
+    const next = await api.newRun(thread_id, { assistant_id: "slow", input: { steps: [], door: second.path } });
+    first.open();
+    await api.join(run);
+    const again = await open(thread_id);
+    const events = await again.until((so_far) => rootEvents(so_far).length >= 3);
+    expect(rootEvents(events)).toEqual(["running", "completed", "running"]);
+    second.open();
+    await api.join(next);
+    await again.until((so_far) => ended(so_far, 2));
+    await again.hangUp();
+  });
+
+  it("starts with the queued run for a client that has started it after the end of the run before", async () => {
+    const thread_id = await api.newThread();
+    await api.wait(thread_id, { assistant_id: "chain", input: { steps: ["in"] } });
+    const { result } = await command(thread_id, "run.start", {
+      assistant_id: "chain",
+      input: { steps: ["later"] },
+      after_seconds: 1,
+    });
+    const stream = await open(thread_id);
+    const events = await stream.until((so_far) => ended(so_far));
+    await stream.hangUp();
+    expect(new Set(events.filter(isRoot).map(({ data }) => data.params.data.run_id))).toEqual(new Set([result.run_id]));
+  });
+
   it("answers commands that it cannot execute with the reason", async () => {
     const thread_id = await api.newThread();
     const errorOf = async (method: string, params: object = {}) => {

@@ -71,6 +71,48 @@ describe("the WebSocket of a thread", () => {
     connection.socket.close();
   });
 
+  it("sends the events of several subscriptions once and in order, however slowly the client reads", async () => {
+    const thread_id = await api.newThread();
+    const connection = await open(thread_id);
+    await connection.command(1, "subscription.subscribe", { channels: ["lifecycle"] });
+    await connection.command(2, "subscription.subscribe", { channels: ["lifecycle", "custom"] });
+    connection.socket.pause();
+    // 20 MB: more than the buffers of the connection hold.
+    const input = { lengths: Array(200).fill(100_000) };
+    const { result } = await api.post(`/threads/${thread_id}/commands`, {
+      id: 1,
+      method: "run.start",
+      params: { assistant_id: "flood", input },
+    });
+    await api.join({ thread_id, run_id: result.run_id });
+    connection.socket.resume();
+    await connection.until("the end of the run", () => connection.rootEvents().includes("completed"));
+    const events = connection.messages.filter(({ type }) => type === "event");
+    const seqs = events.map(({ seq }) => seq);
+    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
+    expect(new Set(seqs).size).toBe(seqs.length);
+    expect(events.filter(({ method }) => method === "custom")).toHaveLength(200);
+    connection.socket.close();
+  });
+
+  it("gives a new subscription the events from its position on, and the other one each event once", async () => {
+    const thread_id = await api.newThread();
+    const connection = await open(thread_id);
+    const run = { assistant_id: "chain", input: { steps: ["in"] } };
+    await connection.command(1, "subscription.subscribe", { channels: ["lifecycle"] });
+    await connection.command(2, "run.start", run);
+    await connection.until("the end of the run", () => connection.rootEvents().includes("completed"));
+    const before = connection.messages.length;
+    await connection.command(3, "subscription.subscribe", { channels: ["updates"], since: 0 });
+    await connection.command(4, "run.start", run);
+    const updates = () => connection.messages.slice(before).filter(({ method }) => method === "updates");
+    await connection.until("the updates of both runs", () => updates().length === 6);
+    await connection.until("the end of the second run", () => connection.rootEvents().length === 4);
+    expect(connection.rootEvents()).toEqual(["running", "completed", "running", "completed"]);
+    expect(updates().map(({ params }) => params.data.node)).toEqual(["a", "b", "c", "a", "b", "c"]);
+    connection.socket.close();
+  });
+
   it("answers what is no command with an error, and stays open", async () => {
     const connection = await open(await api.newThread());
     for (const text of ["{", "[]", '{"id":"1","method":"run.start"}', `${"[".repeat(200)}${"]".repeat(200)}`]) {

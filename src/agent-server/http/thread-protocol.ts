@@ -68,6 +68,7 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
         caller,
         thread_id,
         streams: thread_streams,
+        replaysEnded: !takesAnyEnd(context),
         parse: (text) => body_parser.parseText(text),
         async execute(command) {
           const parts = { params, query: {}, body: command, caller };

@@ -6,12 +6,16 @@ import { JsonError } from "../../platform/lib/json/json.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { eventSelection, type ProtocolCommand, protocolCommand } from "../contract/thread-protocol.ts";
 import { CommandError, errorResponse, parsed } from "../thread-protocol/command-error.ts";
+import type { ProtocolEvent } from "../thread-protocol/protocol-events.ts";
+import { selector } from "../thread-protocol/selection.ts";
 import type { ThreadStreams } from "../thread-protocol/thread-streams.ts";
 
 export interface ThreadSocketOptions {
   caller: Caller;
   thread_id: string;
   streams: ThreadStreams;
+  /** See {@link StreamOptions}. */
+  replaysEnded: boolean;
   /** Executes a command that is no subscription. */
   execute(command: ProtocolCommand): Promise<object>;
   parse(text: string): Promise<unknown>;
@@ -26,11 +30,27 @@ const MAX_SUBSCRIPTIONS = 100;
 /** A code from 4000 is 4000 plus the HTTP status. Clients do not connect again after most codes for 4xx. */
 const CLOSE_CODES = { access_ended: 4401, not_found: 4404 };
 
+interface Subscription {
+  isSelected(event: ProtocolEvent): boolean;
+  /** The `seq` of its last event, while the reader repeats earlier ones. */
+  seen: number | undefined;
+}
+
+function wants(subscription: Subscription, event: ProtocolEvent): boolean {
+  const { seen } = subscription;
+  if (seen !== undefined && event.seq >= seen) subscription.seen = undefined;
+  return (seen === undefined || event.seq > seen) && subscription.isSelected(event);
+}
+
 /** Serves the commands and the subscriptions of one WebSocket, one command after the other. */
 export class ThreadSocket {
   readonly #socket: WebSocket;
   readonly #options: ThreadSocketOptions;
-  readonly #subscriptions = new Map<string, AbortController>();
+  readonly #subscriptions = new Map<string, Subscription>();
+  /** Ends the reader of the thread, which sends the events for all subscriptions. */
+  #reader = new AbortController();
+  /** The `seq` of the last event that the reader has passed on; undefined before the first subscription. */
+  #position: number | undefined;
   #count = 0;
   #last: Promise<void> = Promise.resolve();
 
@@ -43,16 +63,22 @@ export class ThreadSocket {
     socket.on("message", (data) => {
       // Paused until the command is executed, so that a client cannot queue commands in memory.
       socket.pause();
-      this.#last = this.#last.then(() => this.#receive(String(data))).finally(() => socket.resume());
+      void this.#inOrder(() => this.#receive(String(data))).finally(() => socket.resume());
     });
     // Errors of a socket are followed by `close`.
     socket.on("error", () => undefined);
     socket.on("close", () => {
       stopHeartbeat();
       unwatch();
-      for (const subscription of this.#subscriptions.values())
-        subscription.abort(new Error("The client disconnected."));
+      this.#reader.abort(new Error("The client disconnected."));
     });
+  }
+
+  /** Commands and batches of events take turns, so that a new subscription misses no event and receives none before its response. */
+  #inOrder(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
   }
 
   async #receive(text: string): Promise<void> {
@@ -69,35 +95,40 @@ export class ThreadSocket {
   }
 
   async #subscribe({ id, params }: ProtocolCommand): Promise<void> {
-    const { caller, thread_id, streams } = this.#options;
-    const selection = parsed(eventSelection, params);
+    const { caller, thread_id, streams, replaysEnded } = this.#options;
+    const { since, ...filter } = parsed(eventSelection, params);
     if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
       throw new CommandError("invalid_argument", `A connection has at most ${MAX_SUBSCRIPTIONS} subscriptions.`);
-    const controller = new AbortController();
-    const events = await streams.events(caller, thread_id, selection, { signal: controller.signal });
+    const reader = new AbortController();
+    const { after, events } = await streams.open(caller, thread_id, since, { signal: reader.signal, replaysEnded });
     const subscription_id = String(++this.#count);
-    this.#subscriptions.set(subscription_id, controller);
     await this.#send({ type: "success", id, result: { subscription_id }, meta: { thread_id } });
-    void this.#stream(events, controller.signal);
+    if (this.#position === undefined || after < this.#position) {
+      // One reader for all subscriptions keeps their events in the order of the thread. It begins again where the new one begins.
+      this.#reader.abort(new Error("Another reader begins earlier."));
+      for (const subscription of this.#subscriptions.values()) subscription.seen ??= this.#position;
+      this.#reader = reader;
+      this.#position ??= after;
+      void this.#stream(events, reader.signal);
+    } else {
+      await events.return(undefined);
+    }
+    this.#subscriptions.set(subscription_id, { isSelected: selector(filter), seen: after });
   }
 
   #unsubscribe({ id, params }: ProtocolCommand): void {
     const { subscription_id } = params;
-    const subscription = this.#subscriptions.get(String(subscription_id));
-    if (!subscription)
+    if (!this.#subscriptions.delete(String(subscription_id)))
       throw new CommandError("no_such_subscription", `The subscription "${subscription_id}" does not exist.`);
-    this.#subscriptions.delete(String(subscription_id));
-    subscription.abort(new Error("The client has unsubscribed."));
     void this.#send({ type: "success", id, result: {}, meta: { thread_id: this.#options.thread_id } });
   }
 
-  /** Sends the next batch when the client has taken the last one. */
-  async #stream(events: AsyncGenerator<readonly { data: string }[]>, signal: AbortSignal): Promise<void> {
+  async #stream(batches: AsyncGenerator<readonly ProtocolEvent[]>, signal: AbortSignal): Promise<void> {
     try {
-      for await (const batch of events) {
-        const sent = batch.map(({ data }) => this.#sendText(data));
-        await sent.at(-1);
-      }
+      for await (const events of batches)
+        await this.#inOrder(async () => {
+          if (!signal.aborted) await this.#deliver(events);
+        });
       await this.#send(errorResponse(null, new CommandError("unknown_error", "The thread was deleted.")));
       this.#socket.close(CLOSE_CODES.not_found, "The thread was deleted.");
     } catch (error) {
@@ -105,6 +136,17 @@ export class ThreadSocket {
       this.#options.log.warn({ error }, "thread protocol stream failed");
       this.#socket.terminate();
     }
+  }
+
+  /** Sends each event once if a subscription selects it. Resolves when the client has taken them. */
+  async #deliver(events: readonly ProtocolEvent[]): Promise<void> {
+    const subscriptions = [...this.#subscriptions.values()];
+    let sent: Promise<void> | undefined;
+    for (const event of events)
+      if (subscriptions.filter((subscription) => wants(subscription, event)).length > 0)
+        sent = this.#sendText(event.data);
+    this.#position = events.at(-1)?.seq;
+    await sent;
   }
 
   async #fail(id: number | null, error: unknown): Promise<void> {

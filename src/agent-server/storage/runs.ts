@@ -133,6 +133,7 @@ const STARTED = [
   "assistant_id",
   "graph_id",
   "seq",
+  "created_at",
   "started_at",
   "ended_at",
 ] as const;
@@ -162,9 +163,9 @@ export const nextStartedRun = (
       .orderBy("seq"),
   );
 
-/** Returns the thread's run with the latest start. */
-export const lastStartedRun = (tx: Tx, thread_id: string): Promise<StartedRun | undefined> =>
-  tx.first(startedRuns(tx, thread_id).orderBy("started_at", "desc").orderBy("seq", "desc"));
+/** Returns the thread's runs with the latest starts, the latest first. */
+export const lastStartedRuns = (tx: Tx, thread_id: string, limit: number): Promise<StartedRun[]> =>
+  tx.all(startedRuns(tx, thread_id).orderBy("started_at", "desc").orderBy("seq", "desc").limit(limit));
 
 /** Returns the thread's started run with the highest `seq` up to the given one. */
 export const startOf = (

@@ -23,7 +23,7 @@ export function splitSeq(seq: number): { run_seq: number; event: number } {
 }
 
 /** Events with higher numbers than the room for a run allows share the last number before the end. */
-const seqOf = ({ seq, event }: Position): number =>
+export const seqOf = ({ seq, event }: Position): number =>
   seq * NUMBERS_PER_RUN + (event >= 1e12 ? LAST_NUMBER : Math.min(event, LAST_NUMBER - 1));
 
 /** Creates the protocol events of a thread's log. Readers that receive the same event of a run share the result. */

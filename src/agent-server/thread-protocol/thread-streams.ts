@@ -9,12 +9,15 @@ import { PROTOCOL_PREFIX } from "../graph-hosts/host.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
 import { findThread, isThreadId } from "../storage/threads.ts";
-import { type ProtocolEvent, ProtocolEvents, splitSeq } from "./protocol-events.ts";
+import { type ProtocolEvent, ProtocolEvents, seqOf, splitSeq } from "./protocol-events.ts";
 import { selector } from "./selection.ts";
 
 /** A client that takes the end of any run for the end of its own opens its stream within this time after the run has been accepted. */
 const RECENT_MS = 10_000;
 const isRequest = ({ event }: ThreadEvent): boolean => event.split("|")[0] === `${PROTOCOL_PREFIX}input.requested`;
+
+/** Maximum number of queued runs with which a stream without a position begins. */
+const MAX_QUEUED = 10;
 
 /** Interval at which a reader looks for a thread that does not exist yet, in addition to notifications. */
 const POLL_MS = 200;
@@ -33,35 +36,53 @@ export class ThreadStreams {
    * Returns the selected events of a thread, across its runs, until it is deleted. If it does not exist yet, they begin when it does. The
    * generator throws `signal.reason` when `signal` is aborted.
    *
-   * @param replaysEnded whether a stream without a position begins with the newest run, even if it ended some time ago
    * @throws ApiError thread_not_found for a thread that the caller cannot access
    */
   async events(
     caller: Caller,
     thread_id: string,
-    selection: EventSelection,
-    { signal, replaysEnded = true }: { signal: AbortSignal; replaysEnded?: boolean },
+    { since, ...filter }: EventSelection,
+    options: StreamOptions,
   ): Promise<AsyncGenerator<readonly ProtocolEvent[]>> {
-    const thread = await this.#find(caller, thread_id);
-    return this.#follow(thread ?? this.#created(caller, thread_id, signal), selection, replaysEnded, signal);
+    const { events } = await this.open(caller, thread_id, since, options);
+    return select(events, selector(filter));
   }
 
-  async *#follow(
-    found: ThreadRow | Promise<ThreadRow>,
-    { since, ...filter }: EventSelection,
-    replaysEnded: boolean,
+  /**
+   * Like {@link events}, for all events.
+   *
+   * @returns the events, and the `seq` after which they begin
+   */
+  async open(
+    caller: Caller,
+    thread_id: string,
+    since: number | undefined,
+    { signal, replaysEnded = true }: StreamOptions,
+  ): Promise<{ after: number; events: AsyncGenerator<readonly ProtocolEvent[]> }> {
+    const startOf = (thread: ThreadRow) => this.#startOf(thread, since, replaysEnded);
+    const thread = await this.#find(caller, thread_id);
+    if (!thread)
+      return { after: 0, events: this.#followCreated(() => this.#created(caller, thread_id, signal), startOf, signal) };
+    const start = await startOf(thread);
+    return { after: seqOf(start), events: this.#follow(thread, start, signal) };
+  }
+
+  async *#followCreated(
+    created: () => Promise<ThreadRow>,
+    startOf: (thread: ThreadRow) => Promise<Position>,
     signal: AbortSignal,
   ): AsyncGenerator<readonly ProtocolEvent[]> {
+    const thread = await created();
+    yield* this.#follow(thread, await startOf(thread), signal);
+  }
+
+  async *#follow(thread: ThreadRow, start: Position, signal: AbortSignal): AsyncGenerator<readonly ProtocolEvent[]> {
     const { engine } = this.#context;
-    const isSelected = selector(filter);
-    const thread = await found;
-    const start = await this.#startOf(thread, since, replaysEnded);
     const held: ProtocolEvent[] = [];
     for await (const batch of engine.threadEvents.follow(thread, start, signal)) {
       const shared = held.length === 0 ? this.#shared(batch) : undefined;
       const events = shared ?? batch.flatMap((event) => this.#ordered(event, held));
-      const selected = events.every(isSelected) ? events : events.filter(isSelected);
-      if (selected.length > 0) yield selected;
+      if (events.length > 0) yield events;
     }
   }
 
@@ -115,14 +136,38 @@ export class ThreadStreams {
       const { run_seq, event } = splitSeq(since);
       return engine.threadEvents.positionOf(thread, run_seq, event);
     }
-    const last = await engine.threadEvents.last(thread);
+    const [last, ...earlier] = await engine.threadEvents.last(thread, MAX_QUEUED);
     if (!last) return engine.threadEvents.now(thread);
-    const { started_at, seq, ended_at } = last;
+    const { ended_at } = last;
+    const isRecent = (time: number) => Date.now() - time < RECENT_MS;
     const isReplayed =
       ended_at === null ||
-      ((replaysEnded || thread.status === "interrupted" || Date.now() - ended_at < RECENT_MS) &&
-        // A run that has been accepted and has not started is newer.
-        (await listActiveRuns(database.read, thread.thread_id)).length === 0);
-    return endOf(isReplayed ? { started_at, seq: seq - 1 } : last);
+      ((replaysEnded || thread.status === "interrupted" || isRecent(ended_at)) &&
+        // A client that has started another run since then waits for that one.
+        (await listActiveRuns(database.read, thread.thread_id)).every(({ created_at }) => created_at < ended_at));
+    if (!isReplayed) return endOf(last);
+    // A client that connects again may have missed the end of earlier runs that were active when later ones were accepted.
+    let first = last;
+    for (const run of earlier) {
+      if (run.ended_at === null || run.ended_at < first.created_at || !isRecent(run.ended_at)) break;
+      first = run;
+    }
+    return endOf({ started_at: first.started_at, seq: first.seq - 1 });
+  }
+}
+
+export interface StreamOptions {
+  signal: AbortSignal;
+  /** Whether a stream without a position begins with the newest run, even if it ended some time ago. Default: true. */
+  replaysEnded?: boolean;
+}
+
+async function* select(
+  batches: AsyncGenerator<readonly ProtocolEvent[]>,
+  isSelected: (event: ProtocolEvent) => boolean,
+): AsyncGenerator<readonly ProtocolEvent[]> {
+  for await (const events of batches) {
+    const selected = events.every(isSelected) ? events : events.filter(isSelected);
+    if (selected.length > 0) yield selected;
   }
 }

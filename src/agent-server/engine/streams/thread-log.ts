@@ -3,7 +3,7 @@ import { pollUntil } from "../../../platform/database/poll-until.ts";
 import type { ThreadStreamMode } from "../../contract/records.ts";
 import type { StoredEvent } from "../../storage/event-reader.ts";
 import { lastEventSeq } from "../../storage/events.ts";
-import { findRun, lastStartedRun, nextStartedRun, type StartedRun, startOf } from "../../storage/runs.ts";
+import { findRun, lastStartedRuns, nextStartedRun, type StartedRun, startOf } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import { findThread, type ThreadKey } from "../../storage/threads.ts";
 import type { EventLog } from "./event-log.ts";
@@ -62,14 +62,14 @@ export class ThreadLog {
     return run.seq === seq ? { ...run, event: Math.min(event, END) } : endOf(run);
   }
 
-  /** Returns the thread's last started run. */
-  last({ thread_id }: ThreadKey): Promise<StartedRun | undefined> {
-    return lastStartedRun(this.#database.read, thread_id);
+  /** Returns the thread's last started runs, the latest first. */
+  last({ thread_id }: ThreadKey, limit: number): Promise<StartedRun[]> {
+    return lastStartedRuns(this.#database.read, thread_id, limit);
   }
 
   /** Returns the position after all stored events. */
   async now({ thread_id }: ThreadKey): Promise<Position> {
-    const run = await lastStartedRun(this.#database.read, thread_id);
+    const [run] = await lastStartedRuns(this.#database.read, thread_id, 1);
     if (!run) return START;
     const { started_at, seq } = run;
     const event = run.ended_at === null ? await lastEventSeq(this.#database.read, run.run_id) : END;
