@@ -65,7 +65,7 @@ describe.each(databases)("the states of runs and threads on %s", (database) => {
       for (const query of ["", "?action=rollback"]) {
         const thread_id = await api.newThread();
         await prepare(thread_id);
-        await api.cancel(await api.newRun(thread_id, LATER), query);
+        expect((await api.cancel(await api.newRun(thread_id, LATER), query)).status).toBe(202);
         await api.cancel(await api.runningSlow(thread_id), `${query}${query ? "&" : "?"}wait=1`);
         await api.call("DELETE", `/threads/${thread_id}`);
       }

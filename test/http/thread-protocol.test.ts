@@ -276,3 +276,42 @@ describe.each(databases)("the thread protocol on %s", (database) => {
     expect(events).toMatchObject([{ event: "error", data: { type: "error", id: null, error: "unknown_error" } }]);
   });
 });
+
+it("finishes each block of a message before the next one starts", async () => {
+  const api = await Scenario.start("sqlite", {}, { config: "test/graphs/ag-ui/langgraph.json" });
+  const blocksOf = async (assistant_id: string): Promise<unknown[]> => {
+    const thread_id = crypto.randomUUID();
+    const input = { messages: [{ role: "user", content: "Is it sunny?" }] };
+    await api.post(`/threads/${thread_id}/commands`, { id: 1, method: "run.start", params: { assistant_id, input } });
+    const selection = { channels: ["messages", "lifecycle"], since: 0 };
+    const stream = await openStream(api.service, `/threads/${thread_id}/stream/events`, {}, selection);
+    const events = await stream.until((so_far) => so_far.some(({ data }) => data.params.data.event === "completed"));
+    await stream.hangUp();
+    const blocks = events.map(({ data }) => data.params.data).filter(({ event }) => /^content-block/.test(event));
+    return blocks.map(({ event, index, content, delta }) => [
+      event.slice("content-block-".length),
+      index,
+      (content ?? delta).type,
+    ]);
+  };
+  expect(await blocksOf("thinks")).toEqual([
+    ["start", 0, "reasoning"],
+    ["delta", 0, "reasoning-delta"],
+    ["delta", 0, "reasoning-delta"],
+    ["finish", 0, "reasoning"],
+    ["start", 1, "text"],
+    ["delta", 1, "text-delta"],
+    ["delta", 1, "text-delta"],
+    ["finish", 1, "text"],
+  ]);
+  expect((await blocksOf("everything")).slice(0, 7)).toEqual([
+    ["start", 0, "text"],
+    ["delta", 0, "text-delta"],
+    ["finish", 0, "text"],
+    ["start", 1, "tool_call_chunk"],
+    ["delta", 1, "tool-call-delta"],
+    ["delta", 1, "tool-call-delta"],
+    ["finish", 1, "tool_call"],
+  ]);
+  await api.stop();
+});

@@ -17,6 +17,8 @@ interface ToolCallChunk {
 }
 
 interface Block {
+  key: string;
+  isFinished: boolean;
   /** The block without its streamed text. */
   content: Part;
   field: "text" | "reasoning" | "args" | undefined;
@@ -25,7 +27,7 @@ interface Block {
 
 interface OpenMessage extends Omit<MessageEvent, "data"> {
   id: string;
-  blocks: Map<string, Block>;
+  blocks: Block[];
   /** All chunks together. */
   whole: Message & { concat?(next: unknown): Message };
 }
@@ -51,7 +53,7 @@ export class MessageBlocks {
     const namespace = (metadata.langgraph_checkpoint_ns ?? metadata.checkpoint_ns ?? "").split("|");
     const known = this.#open.get(message.id);
     const { id } = message;
-    const open = known ?? { id, namespace, node: metadata.langgraph_node, blocks: new Map(), whole: message };
+    const open = known ?? { id, namespace, node: metadata.langgraph_node, blocks: [], whole: message };
     const events = known ? [] : [eventOf(open, { event: "message-start", ...startOf(message, metadata) })];
     if (known) known.whole = known.whole.concat?.(message) ?? message;
     events.push(...this.#parts(open, message));
@@ -123,38 +125,47 @@ function addPart(open: OpenMessage, part: Part): MessageEvent[] {
   const reasoning = (fields.reasoning ?? fields.thinking) as string | undefined;
   if (type === "reasoning" || type === "thinking")
     return reasoning ? add(open, key, { type: "reasoning" }, "reasoning", reasoning) : [];
-  return add(open, index === undefined ? `${key}${open.blocks.size}` : key, part, undefined, "");
+  return add(open, index === undefined ? `${key}${open.blocks.length}` : key, part, undefined, "");
 }
 
-/** Adds text to the block with the key, which is created if it does not exist. */
+/** Adds text to the open block with the key, which is created if there is none. The blocks before a new one are finished first. */
 function add(open: OpenMessage, key: string, content: Part, field: Block["field"], text: string): MessageEvent[] {
   const events: MessageEvent[] = [];
-  let block = open.blocks.get(key);
-  let index = [...open.blocks.keys()].indexOf(key);
+  let block = open.blocks.findLast((one) => one.key === key && !one.isFinished);
   if (!block) {
-    index = open.blocks.size;
-    block = { content, field, text: "" };
-    open.blocks.set(key, block);
+    events.push(...finishBlocks(open, mayFinish));
+    block = { key, content, field, text: "", isFinished: false };
+    open.blocks.push(block);
     const start = field ? { ...content, [field]: "" } : content;
-    events.push(eventOf(open, { event: "content-block-start", index, content: start }));
+    events.push(eventOf(open, { event: "content-block-start", index: open.blocks.length - 1, content: start }));
   }
   block.text += text;
   if (field === "args") block.content = { ...block.content, ...withoutEmpty({ id: content.id, name: content.name }) };
   const delta = field && text !== "" && { type: DELTAS[field], [field]: text };
-  if (delta) events.push(eventOf(open, { event: "content-block-delta", index, delta }));
+  if (delta) events.push(eventOf(open, { event: "content-block-delta", index: open.blocks.indexOf(block), delta }));
   return events;
+}
+
+/** Some models stream the arguments of several tool calls alternately. */
+const mayFinish = ({ field, content, text }: Block): boolean =>
+  field !== "args" || (text !== "" && toolCall(content, text).type === "tool_call");
+
+function finishBlocks(open: OpenMessage, isEnded = (_: Block) => true): MessageEvent[] {
+  return open.blocks.flatMap((block, index) => {
+    if (block.isFinished || !isEnded(block)) return [];
+    block.isFinished = true;
+    const { content, field, text } = block;
+    const finished = field === "args" ? toolCall(content, text) : field ? { ...content, [field]: text } : content;
+    return eventOf(open, { event: "content-block-finish", index, content: finished });
+  });
 }
 
 const DELTAS = { text: "text-delta", reasoning: "reasoning-delta", args: "tool-call-delta" };
 
 function finish(open: OpenMessage): MessageEvent[] {
   const { usage_metadata, response_metadata } = open.whole;
-  const blocks = [...open.blocks.values()].map(({ content, field, text }, index) => {
-    const finished = field === "args" ? toolCall(content, text) : field ? { ...content, [field]: text } : content;
-    return eventOf(open, { event: "content-block-finish", index, content: finished });
-  });
   const details = withoutEmpty({ usage: usage_metadata, metadata: response_metadata });
-  return [...blocks, eventOf(open, { event: "message-finish", ...details })];
+  return [...finishBlocks(open), eventOf(open, { event: "message-finish", ...details })];
 }
 
 function toolCall({ id = null, name = null }: Part, text: string): Part {
