@@ -104,7 +104,7 @@ const POSTGRES = [
   "test/engine/{event-log,lost-connections,token-requests}.test.ts",
   "test/control/{leases,process,reconciler}.test.ts",
   "test/control/router/rows.test.ts",
-  "test/vault/{flow-races,flows,refresh,sealed-columns,token-event-retention}.test.ts",
+  "test/vault/{flow-races,flows,refresh,sealed-columns,token-events}.test.ts",
   "test/http/{a2a-push,a2a-tasks,a2a-users,app-api,assistants,assistants-search,bulk-cancel,cancel,crons,disconnects,event-storage,interrupts}.test.ts",
   "test/http/{metrics,multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams}.test.ts",
   "test/http/{store,store-search,thread-protocol,thread-stream,thread-ttl,threads,threads-search,webhooks}.test.ts",

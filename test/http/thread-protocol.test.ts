@@ -259,6 +259,41 @@ describe.each(databases)("the thread protocol on %s", (database) => {
       expect(await api.send("POST", `/threads/${thread_id}/stream/events`, body)).toMatchObject({ status: 400 });
   });
 
+  it("shows the subgraphs of a run as a tree", async () => {
+    const thread_id = await api.newThread();
+    expect(await command(thread_id, "agent.getTree")).toMatchObject({ type: "error", error: "no_such_run" });
+    const { result } = await start(thread_id, "parent", { steps: ["pause"] });
+    await eventsOf(thread_id);
+    const interrupted = (await command(thread_id, "agent.getTree")).result.tree;
+    expect(interrupted).toMatchObject({
+      ...{ namespace: [], status: "interrupted", graph_name: "parent" },
+      children: [{ namespace: [expect.stringMatching(/^child:/)], status: "interrupted", children: [] }],
+    });
+    await start(thread_id, "parent", "go on");
+    await eventsOf(thread_id, {}, 2);
+    expect((await command(thread_id, "agent.getTree")).result.tree.children[0].status).toBe("completed");
+    expect((await command(thread_id, "agent.getTree", { run_id: result.run_id })).result.tree).toEqual(interrupted);
+    expect(await command(thread_id, "agent.getTree", { run_id: crypto.randomUUID() })).toMatchObject({
+      error: "no_such_run",
+    });
+  });
+
+  it.each(["command", "stream_mode", "stream_subgraphs", "stream_resumable"])(
+    "refuses %s, which it sets itself",
+    async (name) => {
+      const answer = await command(await api.newThread(), "run.start", {
+        assistant_id: "chain",
+        input: {},
+        [name]: {},
+      });
+      expect(answer).toMatchObject({
+        type: "error",
+        error: "invalid_argument",
+        message: expect.stringContaining(name),
+      });
+    },
+  );
+
   it("reads the state, and selected keys of it", async () => {
     const thread_id = await api.newThread();
     await start(thread_id, "chain", { steps: ["in"] });

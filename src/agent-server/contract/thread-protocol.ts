@@ -57,6 +57,9 @@ export const responseParams = z.object({
   responses: optional(z.array(interruptResponse).min(1).max(1_000)),
 });
 
+/** Parameters of `agent.getTree`. */
+export const treeParams = z.object({ run_id: optional(z.uuid()) });
+
 /** Parameters of `state.get`. */
 export const stateParams = z.object({ namespace: withDefault(namespace, []), keys: optional(z.array(z.string())) });
 

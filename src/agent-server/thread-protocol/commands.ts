@@ -10,12 +10,14 @@ import {
   type ProtocolResponse,
   responseParams,
   stateParams,
+  treeParams,
 } from "../contract/thread-protocol.ts";
 import type { Runs } from "../runs/runs.ts";
-import { listActiveRuns } from "../storage/runs.ts";
+import { findRun, listActiveRuns } from "../storage/runs.ts";
 import type { RunRow, ThreadRow } from "../storage/schema.ts";
 import { lockThread } from "../storage/threads.ts";
 import { requireThread, type ThreadStates } from "../threads/thread-states.ts";
+import { agentTree } from "./agent-tree.ts";
 import { CommandError, errorResponse, parsed } from "./command-error.ts";
 import { seqBefore } from "./protocol-events.ts";
 
@@ -70,10 +72,11 @@ export class ThreadCommands {
         return this.#respond(call);
       case "state.get":
         return this.#state(call);
+      case "agent.getTree":
+        return this.#tree(call);
       case "input.inject":
       case "state.fork":
       case "state.listCheckpoints":
-      case "agent.getTree":
       case "subscription.reconnect":
         throw new CommandError("not_supported", `The command "${method}" is not supported.`);
       case "subscription.subscribe":
@@ -86,7 +89,10 @@ export class ThreadCommands {
 
   /** Starts a run, or resumes the thread with the input if an interrupt waits for a response. */
   async #start({ caller, thread_id, params, adapt }: Call): Promise<Outcome> {
-    const { command, multitaskStrategy, ...fields } = params;
+    const useless = NOT_READ.find((name) => params[name] !== undefined);
+    if (useless)
+      throw new CommandError("invalid_argument", `"${useless}" has no effect in the thread protocol: remove it.`);
+    const { multitaskStrategy, ...fields } = params;
     const multitask_strategy = fields.multitask_strategy ?? multitaskStrategy;
     const body = adapt(parsed(runCreate, { ...fields, multitask_strategy, if_not_exists: "create" }));
     const run = await this.#runs.createFor(caller, thread_id, body, async (tx) => {
@@ -140,9 +146,28 @@ export class ThreadCommands {
     return { result: { values: selected, ...(reference && { checkpoint: reference }) } };
   }
 
+  async #tree({ caller, thread_id, params }: Call): Promise<Outcome> {
+    const { read } = this.#context.database;
+    const thread = await requireThread(read, caller, thread_id);
+    const { run_id = (await this.#context.engine.threadEvents.last(thread, 1))[0]?.run_id } = parsed(
+      treeParams,
+      params,
+    );
+    const run = run_id && (await findRun(read, { tenant_id: thread.tenant_id, thread_id, run_id }));
+    if (!run)
+      throw new CommandError(
+        "no_such_run",
+        `The thread has no ${run_id ? `run "${run_id}"` : "run that has started"}.`,
+      );
+    return { result: { tree: (await agentTree(read, run)) as unknown as JsonObject } };
+  }
+
   #lock = (tx: Tx, caller: Caller, thread_id: string): Promise<ThreadRow | undefined> =>
     lockThread(tx, caller.tenant_id, thread_id, filterOf(caller, "threads"));
 }
+
+/** Fields of a run that the protocol sets itself. */
+const NOT_READ = ["command", "stream_mode", "stream_subgraphs", "stream_resumable"];
 
 interface StateCheckpoint {
   checkpoint_id?: string;
