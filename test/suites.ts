@@ -150,6 +150,11 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     runs: "rest",
   },
   clients: { include: CLIENTS, database: "sqlite", runs: "always" },
+  "clients on postgres": {
+    include: ["test/compat/{a2a,js-client,mcp,reconnect,remote-graph}.test.ts"],
+    database: "postgres",
+    runs: "rest",
+  },
   commands: { include: COMMANDS, database: "sqlite", runs: "rest" },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest" },

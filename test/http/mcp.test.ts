@@ -155,6 +155,17 @@ describe("the MCP endpoint", () => {
     expect(result.structuredContent).toBeUndefined();
   });
 
+  it("needs a key with the scope agents where there are keys", async () => {
+    const closed = await closedService("sqlite");
+    const statusWith = async (headers: object) =>
+      (await closed.send("POST", "/mcp", request("tools/list"), { ...BOTH, ...headers })).status;
+    expect(await statusWith({})).toBe(401);
+    expect(await statusWith({ "x-api-key": "none" })).toBe(401);
+    expect(await statusWith(await newCaller(closed, { scopes: ["experiments"] }))).toBe(403);
+    expect(await statusWith(await newCaller(closed, { scopes: ["agents"] }))).toBe(200);
+    await closed.stop();
+  });
+
   it("refuses pages of other origins", async () => {
     const answer = await post(request("tools/list"), { origin: "https://attacker.example" });
     expect(answer.status).toBe(403);
