@@ -119,6 +119,12 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
     "test/web/react-pages.test.ts",
   ],
   [
+    "`@langchain/vue`, `@langchain/svelte`, `@langchain/angular`",
+    "not tested",
+    "They use the same code for threads as `@langchain/react`.",
+    "",
+  ],
+  [
     "`RemoteGraph` as a node of another graph (JavaScript, Python)",
     "works",
     "Its interrupts interrupt the other graph, its subgraphs are streamed. RemoteGraph passes on no response to an interrupt: the node has to call it with `Command({ resume })`.",

@@ -9,6 +9,7 @@ import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
 import { ISOLATION_MUTANTS } from "./isolation.ts";
 import { ROLLOUT_MUTANTS } from "./rollout.ts";
 import { ROUTER_MUTANTS } from "./router.ts";
+import { THREAD_PROTOCOL_MUTANTS } from "./thread-protocol.ts";
 
 /** One guard of the engine, switched off. */
 export interface Mutant {
@@ -161,6 +162,7 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/lib/safe-fetch.test.ts"],
   },
   ...A2A_MUTANTS,
+  ...THREAD_PROTOCOL_MUTANTS,
   ...AG_UI_MUTANTS,
   ...AUTH_SERVICE_MUTANTS,
   ...FAULT_MUTANTS,
