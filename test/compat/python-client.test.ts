@@ -20,6 +20,8 @@ const SCENARIOS = [
   "async: states and their history are read and changed",
   "async: a run starts from an earlier checkpoint",
   "async: stateless runs are waited for, streamed and created in batches",
+  "async: a thread is streamed run by run, each with its own output",
+  "async: the messages of a thread are streamed in pieces, and an interrupt is answered",
   "async: a connection that breaks costs the reader of a run nothing",
   "sync: an assistant is created, found and deleted",
   "sync: runs are waited for, streamed, joined and listed",

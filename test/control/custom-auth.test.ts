@@ -132,7 +132,7 @@ describe("a deployment with an authentication module", () => {
     expect(answer.status).toBe(401);
   });
 
-  it("does not refuse its users while an instance starts again", async () => {
+  it("does not refuse its users while an instance starts again", { timeout: 120_000 }, async () => {
     const ask = (input: object) => send(alice, "POST", "/runs/wait", { assistant_id: "agent", input });
     const { pid } = (await ask({ exit: true })).body.answer;
     const refused: unknown[] = [];
@@ -144,7 +144,9 @@ describe("a deployment with an authentication module", () => {
     expect(refused).toEqual([]);
   });
 
-  it("admits nobody without a key after a revision without the module, and users again after one with it", async () => {
+  it("admits nobody without a key after a revision without the module, and users again after one with it", {
+    timeout: 120_000,
+  }, async () => {
     const { thread_id } = (await send(alice, "POST", "/threads", {})).body;
     const agents = await newKey(["agents"]);
     const path = `/threads/${thread_id}`;

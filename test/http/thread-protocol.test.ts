@@ -189,26 +189,45 @@ describe.each(databases)("the thread protocol on %s", (database) => {
     expect(updates).toEqual([["a"], ["b"], ["c"]]);
   });
 
-  it("streams the newest run to a reader without a position, to the Python client only if it ended just now", async () => {
-    const python = { "user-agent": "langgraph-sdk-py/0.4.14" };
+  it("streams the newest run to a reader without a position", async () => {
     const thread_id = await api.newThread();
     await start(thread_id, "chain", { steps: ["in"] });
     await eventsOf(thread_id);
-    const repeated = async (headers = {}) => {
-      const stream = await open(thread_id, {}, headers);
-      const events = await stream.until((so_far) => ended(so_far));
-      await stream.hangUp();
-      return rootEvents(events);
-    };
-    expect(await repeated(python)).toEqual(["running", "completed"]);
     await endLongAgo(thread_id);
-    expect(await repeated()).toEqual(["running", "completed"]);
+    const stream = await open(thread_id);
+    expect(rootEvents(await stream.until((so_far) => ended(so_far)))).toEqual(["running", "completed"]);
+    await stream.hangUp();
+  });
+
+  it("streams an ended run to the Python client if it may be its own", async () => {
+    const python = { "user-agent": "langgraph-sdk-py/0.4.14" };
+    const ends = { channels: ["lifecycle", "input"] };
+    const thread_id = crypto.randomUUID();
+    const { result } = await start(thread_id, "chain", { steps: ["in"] });
+    await api.join({ thread_id, run_id: result.run_id });
+    // The client has created the thread, and waits for the end and for the values of its run on two streams.
+    for (const selection of [ends, {}]) {
+      const stream = await open(thread_id, selection, python);
+      expect(rootEvents(await stream.until((so_far) => ended(so_far)))).toEqual(["running", "completed"]);
+      await stream.hangUp();
+    }
+    // It knows the thread, and waits for the end of a run before it starts the run.
+    for (const steps of [["second"], ["third"]]) {
+      const waits = await open(thread_id, ends, python);
+      const { result } = await start(thread_id, "chain", { steps });
+      const [running] = await waits.until((so_far) => ended(so_far));
+      await waits.hangUp();
+      expect(running?.data.params.data.run_id).toBe(result.run_id);
+      const values = await open(thread_id, { channels: ["values", "lifecycle"] }, python);
+      const events = await values.until((so_far) => ended(so_far));
+      await values.hangUp();
+      expect(of(events, "values").at(-1).params.data.steps).toContain(steps[0]);
+    }
+    await endLongAgo(thread_id);
     const late = await open(thread_id, {}, python);
-    await start(thread_id, "chain", { steps: ["again"] });
-    const events = await late.until((so_far) => ended(so_far));
+    await start(thread_id, "chain", { steps: ["late"] });
+    expect(rootEvents(await late.until((so_far) => ended(so_far)))).toEqual(["running", "completed"]);
     await late.hangUp();
-    expect(of(events, "values").at(-1).params.data.steps).toContain("again");
-    expect(rootEvents(events)).toEqual(["running", "completed"]);
   });
 
   it("streams the end of a run to a client that connects again after the run that was queued behind it has started", async () => {

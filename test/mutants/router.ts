@@ -46,7 +46,7 @@ export const ROUTER_MUTANTS: readonly Mutant[] = [
   {
     name: "router: credentials of the caller are forwarded",
     file: "src/control-plane/router/headers.ts",
-    replace: ['  "authorization",\n', ""],
+    replace: ['(identity === "own" || !CREDENTIAL_HEADERS.has(name)) &&', ""],
     suites: [suite("access")],
   },
   {

@@ -1,13 +1,13 @@
-import type { Context } from "hono";
 import { ApiError } from "../../platform/errors.ts";
 import { clientAbortOf } from "../../platform/http/client-abort.ts";
-import { type App, type Env, errorsOf, serve } from "../../platform/http/route.ts";
+import { type App, errorsOf, serve } from "../../platform/http/route.ts";
 import type { SelectHeaders } from "../../platform/lib/header-selection.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import type { StreamedEvent } from "../engine/index.ts";
 import { CommandError, errorResponse } from "../thread-protocol/command-error.ts";
 import type { ThreadCommands } from "../thread-protocol/commands.ts";
+import { isPythonClient } from "../thread-protocol/python-client.ts";
 import type { ThreadStreams } from "../thread-protocol/thread-streams.ts";
 import { SseFormatter, sseResponse } from "./sse.ts";
 import { ThreadSocket } from "./thread-socket.ts";
@@ -43,7 +43,7 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
     streamEvents,
     async ({ caller, params, body, context }) => {
       const client = clientAbortOf(context);
-      const start = { signal: client.signal, replaysEnded: !takesAnyEnd(context) };
+      const start = { signal: client.signal, isPython: isPythonClient(context.req.header("user-agent")) };
       const events = await thread_streams.events(caller, params.thread_id, body, start);
       return sseResponse(untilDeleted(events), {
         client,
@@ -68,7 +68,7 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
         caller,
         thread_id,
         streams: thread_streams,
-        replaysEnded: !takesAnyEnd(context),
+        isPython: isPythonClient(context.req.header("user-agent")),
         parse: (text) => body_parser.parseText(text),
         async execute(command) {
           const parts = { params, query: {}, body: command, caller };
@@ -89,9 +89,6 @@ class ProtocolFormatter extends SseFormatter {
     return errorEvent(new CommandError("permission_denied", message));
   }
 }
-
-/** The Python client takes the end of any run for the end of its own, and ignores no event that it has seen on another connection. */
-const takesAnyEnd = ({ req }: Context<Env>): boolean => /^langgraph-sdk-py\//.test(req.header("user-agent") ?? "");
 
 async function* untilDeleted(
   events: AsyncGenerator<readonly StreamedEvent[]>,

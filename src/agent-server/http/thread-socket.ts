@@ -15,7 +15,7 @@ export interface ThreadSocketOptions {
   thread_id: string;
   streams: ThreadStreams;
   /** See {@link StreamOptions}. */
-  replaysEnded: boolean;
+  isPython: boolean;
   /** Executes a command that is no subscription. */
   execute(command: ProtocolCommand): Promise<object>;
   parse(text: string): Promise<unknown>;
@@ -95,12 +95,13 @@ export class ThreadSocket {
   }
 
   async #subscribe({ id, params }: ProtocolCommand): Promise<void> {
-    const { caller, thread_id, streams, replaysEnded } = this.#options;
+    const { caller, thread_id, streams, isPython } = this.#options;
     const { since, ...filter } = parsed(eventSelection, params);
     if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
       throw new CommandError("invalid_argument", `A connection has at most ${MAX_SUBSCRIPTIONS} subscriptions.`);
     const reader = new AbortController();
-    const { after, events } = await streams.open(caller, thread_id, since, { signal: reader.signal, replaysEnded });
+    const options = { signal: reader.signal, isPython };
+    const { after, events } = await streams.open(caller, thread_id, { since, channels: filter.channels }, options);
     const subscription_id = String(++this.#count);
     await this.#send({ type: "success", id, result: { subscription_id }, meta: { thread_id } });
     if (this.#position === undefined || after < this.#position) {

@@ -10,10 +10,13 @@ import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
 import { findThread, isThreadId } from "../storage/threads.ts";
 import { type ProtocolEvent, ProtocolEvents, seqOf, splitSeq } from "./protocol-events.ts";
+import { type Replay, replayForPython, toPythonEvent } from "./python-client.ts";
 import { selector } from "./selection.ts";
 
-/** A client that takes the end of any run for the end of its own opens its stream within this time after the run has been accepted. */
+/** A client that has lost its connection, or opens its stream only after its run has started, does so within this time. */
 const RECENT_MS = 10_000;
+/** Maximum number of runs whose end is known to have been read. */
+const MAX_READ_ENDS = 10_000;
 const isRequest = ({ event }: ThreadEvent): boolean => event.split("|")[0] === `${PROTOCOL_PREFIX}input.requested`;
 
 /** Maximum number of queued runs with which a stream without a position begins. */
@@ -26,6 +29,8 @@ const POLL_MS = 200;
 export class ThreadStreams {
   readonly #context: AgentContext;
   readonly #events = new ProtocolEvents();
+  /** Runs whose end a reader in this process has received. */
+  readonly #readEnds = new Set<string>();
   readonly #batches = new WeakMap<readonly ThreadEvent[], readonly ProtocolEvent[] | undefined>();
 
   constructor(context: AgentContext) {
@@ -41,11 +46,11 @@ export class ThreadStreams {
   async events(
     caller: Caller,
     thread_id: string,
-    { since, ...filter }: EventSelection,
+    selection: EventSelection,
     options: StreamOptions,
   ): Promise<AsyncGenerator<readonly ProtocolEvent[]>> {
-    const { events } = await this.open(caller, thread_id, since, options);
-    return select(events, selector(filter));
+    const { events } = await this.open(caller, thread_id, selection, options);
+    return select(events, selector(selection));
   }
 
   /**
@@ -56,15 +61,18 @@ export class ThreadStreams {
   async open(
     caller: Caller,
     thread_id: string,
-    since: number | undefined,
-    { signal, replaysEnded = true }: StreamOptions,
+    { since, channels }: Pick<EventSelection, "since" | "channels">,
+    { signal, isPython }: StreamOptions,
   ): Promise<{ after: number; events: AsyncGenerator<readonly ProtocolEvent[]> }> {
-    const startOf = (thread: ThreadRow) => this.#startOf(thread, since, replaysEnded);
+    const startOf = (thread: ThreadRow) => this.#startOf(thread, since, isPython ? replayForPython(channels) : "ended");
+    const adapt = (events: AsyncGenerator<readonly ProtocolEvent[]>) => (isPython ? forPython(events) : events);
     const thread = await this.#find(caller, thread_id);
-    if (!thread)
-      return { after: 0, events: this.#followCreated(() => this.#created(caller, thread_id, signal), startOf, signal) };
+    if (!thread) {
+      const created = () => this.#created(caller, thread_id, signal);
+      return { after: 0, events: adapt(this.#followCreated(created, startOf, signal)) };
+    }
     const start = await startOf(thread);
-    return { after: seqOf(start), events: this.#follow(thread, start, signal) };
+    return { after: seqOf(start), events: adapt(this.#follow(thread, start, signal)) };
   }
 
   async *#followCreated(
@@ -80,10 +88,17 @@ export class ThreadStreams {
     const { engine } = this.#context;
     const held: ProtocolEvent[] = [];
     for await (const batch of engine.threadEvents.follow(thread, start, signal)) {
+      for (const { mode, at } of batch) if (mode === "state_update") this.#markRead(thread, at);
       const shared = held.length === 0 ? this.#shared(batch) : undefined;
       const events = shared ?? batch.flatMap((event) => this.#ordered(event, held));
       if (events.length > 0) yield events;
     }
+  }
+
+  /** Called for the event after a run's end. */
+  #markRead({ thread_id }: ThreadRow, { seq }: Position): void {
+    this.#readEnds.add(`${thread_id} ${seq}`);
+    if (this.#readEnds.size > MAX_READ_ENDS) this.#readEnds.delete(this.#readEnds.values().next().value as string);
   }
 
   /** Returns the events for all readers of a batch, unless it contains an event whose place depends on the reader. */
@@ -130,7 +145,7 @@ export class ThreadStreams {
     return found as ThreadRow;
   }
 
-  async #startOf(thread: ThreadRow, since: number | undefined, replaysEnded: boolean): Promise<Position> {
+  async #startOf(thread: ThreadRow, since: number | undefined, replay: Replay): Promise<Position> {
     const { engine, database } = this.#context;
     if (since !== undefined) {
       const { run_seq, event } = splitSeq(since);
@@ -140,9 +155,14 @@ export class ThreadStreams {
     if (!last) return engine.threadEvents.now(thread);
     const { ended_at } = last;
     const isRecent = (time: number) => Date.now() - time < RECENT_MS;
+    const repeats: Record<Replay, () => boolean> = {
+      ended: () => true,
+      recent: () => isRecent(ended_at as number),
+      unread: () => earlier.length === 0 && !this.#readEnds.has(`${thread.thread_id} ${last.seq}`),
+    };
     const isReplayed =
       ended_at === null ||
-      ((replaysEnded || thread.status === "interrupted" || isRecent(ended_at)) &&
+      ((thread.status === "interrupted" || repeats[replay]()) &&
         // A client that has started another run since then waits for that one.
         (await listActiveRuns(database.read, thread.thread_id)).every(({ created_at }) => created_at < ended_at));
     if (!isReplayed) return endOf(last);
@@ -158,8 +178,12 @@ export class ThreadStreams {
 
 export interface StreamOptions {
   signal: AbortSignal;
-  /** Whether a stream without a position begins with the newest run, even if it ended some time ago. Default: true. */
-  replaysEnded?: boolean;
+  /** Whether the reader is the official Python client: see python-client.ts. */
+  isPython: boolean;
+}
+
+async function* forPython(batches: AsyncGenerator<readonly ProtocolEvent[]>): AsyncGenerator<readonly ProtocolEvent[]> {
+  for await (const events of batches) yield events.map(toPythonEvent);
 }
 
 async function* select(

@@ -269,7 +269,44 @@ async def stateless(client: LangGraphClient) -> None:
     await refused(wrong, httpx.HTTPStatusError, "404")
 
 
-SCENARIOS = [assistants, graphs, threads, streams, subgraphs, waits, joins, replays, cancels, rollbacks, interrupts, states, forks, stateless]
+TRANSPORTS = ("sse", "websocket")
+SLOWLY = {"configurable": {"delay_ms": 20}}
+
+
+async def turns(client: LangGraphClient) -> None:
+    """a thread is streamed run by run, each with its own output"""
+    for transport in TRANSPORTS:
+        thread_id = None
+        for text in ("one", "two", "three"):
+            async with client.threads.stream(thread_id, assistant_id="echo", transport=transport) as thread:
+                await thread.run.start(input={"text": text})
+                has(await thread.output, {"echo": text})
+                thread_id = thread.thread_id
+
+
+async def messages(client: LangGraphClient) -> None:
+    """the messages of a thread are streamed in pieces, and an interrupt is answered"""
+    for transport in TRANSPORTS:
+        async with client.threads.stream(assistant_id="support_desk", transport=transport) as thread:
+            # The client ends its streams when one of them has shown the end of the run, so the run must not be over before they are open.
+            await thread.run.start(input=ASK, config=SLOWLY)
+            # The client fills the texts while it is asked for messages.
+            messages = [message async for message in thread.messages]
+            texts = [[piece async for piece in message.text] for message in messages]
+            same("".join(texts[-1]), ANSWER)
+            same(len(texts[-1]) > 3, True)
+        async with client.threads.stream(assistant_id="support_desk", transport=transport) as thread:
+            await thread.run.start(input=REFUND, config=SLOWLY)
+            async for _ in thread.values:
+                pass
+            same([interrupt["value"]["question"] for interrupt in thread.interrupts], [QUESTION])
+            await thread.run.respond({"decision": "approve"})
+            output = await thread.output
+            contains(output["messages"][-1]["content"], "is on its way back to you")
+
+
+RUNS = [assistants, graphs, threads, streams, subgraphs, waits, joins, replays, cancels, rollbacks, interrupts, states, forks, stateless]
+SCENARIOS = [*RUNS, turns, messages]
 
 # With a client whose connection breaks once, after the third event of a stream.
 BREAKING = [breaks]
