@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { rowsOfThread } from "../support/rows.ts";
+import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
 import { Scenario, type Wire } from "./scenario.ts";
 
@@ -66,6 +68,22 @@ describe.each(databases)("the time to live of threads on %s", (database) => {
       expect([path, await status(`/threads/${thread_id}${path}`)]).toEqual([path, 404]);
     expect(await api.post("/threads/search", { ids: [thread_id] })).toEqual([]);
     await until("the rows are deleted", async () => (await rowsOf(thread_id)) === 0);
+  });
+
+  it("deletes other threads even if the deletion of one fails, which is tried again", async () => {
+    const [kept, other] = [await newThread({ ttl: 60 }), await newThread({ ttl: 60 })];
+    const storage = openOn(api.service.database);
+    const execute = (text: string) => storage.write((tx) => tx.run(sql.raw(text).compile(tx.k)));
+    await execute("create table keepers (thread_id text not null references threads (thread_id))");
+    await execute(`insert into keepers (thread_id) values ('${kept}')`);
+    // The thread that cannot be deleted comes first, because it is longer expired.
+    await execute(`update threads set updated_at = updated_at - 3700000 where thread_id = '${kept}'`);
+    await execute(`update threads set updated_at = updated_at - 3650000 where thread_id = '${other}'`);
+    await until("the rows of the other one are deleted", async () => (await rowsOf(other)) === 0);
+    expect(await rowsOf(kept)).toBeGreaterThan(0);
+    await execute("drop table keepers");
+    await storage.close();
+    await until("the rows are deleted", async () => (await rowsOf(kept)) === 0);
   });
 
   it("leaves the id to a new thread", async () => {
