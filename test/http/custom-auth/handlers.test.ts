@@ -68,6 +68,14 @@ describe("handlers of an authentication module", () => {
     expect(await statusOf(bearer("guest"), `/threads/${thread_id}`)).toBe(200);
   });
 
+  it("are not called for /info, which clients read before they have a token", async () => {
+    for (const headers of [{}, bearer("poor"), bearer("throws"), { "x-api-key": "wrong" }] as Headers[]) {
+      const { status, body } = await api.send("GET", "/info", undefined, headers);
+      expect([status, body]).toEqual([200, expect.objectContaining({ flags: expect.any(Object) })]);
+    }
+    expect((await api.send("GET", "/docs")).status).toBe(401);
+  });
+
   it("change the metadata of new records", async () => {
     const thread_id = await newThread(alice, { metadata: { owner: "bob", topic: "tea" } });
     expect((await api.call("GET", `/threads/${thread_id}`, undefined, alice)).metadata).toEqual({
