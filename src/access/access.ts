@@ -44,6 +44,8 @@ export const permanentAdmission = (caller: Caller): Admission => ({
 
 const LOCAL = permanentAdmission({ tenant_id: DEFAULT_TENANT, user_id: "local", scopes: SCOPES });
 
+const NOT_ADMITTED: ReadonlySet<string> = new Set(["unauthorized", "no_workspace", "workspace_needed"]);
+
 /** Resolution of `last_used_at`. With a write per request, many requests would cost twice as much. */
 const TOUCH_INTERVAL_MS = 60_000;
 
@@ -99,12 +101,15 @@ export class Access implements BackgroundService {
     return this.#revocableAdmission(grant, { tenant_id: member.tenant_id, user_id, scopes });
   }
 
-  /** Like {@link admit}, but returns undefined if there is no valid key or JWT. */
+  /**
+   * Like {@link admit}, but returns undefined if there is no valid key or JWT, or if a JWT does not determine a workspace: the users of a
+   * project may have the same identity provider, without being members of a workspace.
+   */
   async admitIfValid(credentials: Credentials): Promise<Admission | undefined> {
     try {
       return await this.admit(credentials);
     } catch (error) {
-      if (error instanceof ApiError && error.code === "unauthorized") return undefined;
+      if (error instanceof ApiError && NOT_ADMITTED.has(error.code)) return undefined;
       throw error;
     }
   }

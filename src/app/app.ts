@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { collectDefaultMetrics, type Registry } from "prom-client";
 import { type AdminRoutesOptions, serveAdmin } from "../access/http/admin.ts";
-import { authenticate, type CustomAuthentication } from "../access/http/auth.ts";
+import { Authentication, type CustomAuthentication } from "../access/http/auth.ts";
 import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
 import type { ServerInfo } from "../agent-server/contract/system.ts";
@@ -138,10 +138,10 @@ export function createApp(options: AppOptions): App {
   root.use(checkOrigin(options.origins, prefix, options.cors));
   const limitBody = bodyLimitOf(body_limit_bytes, log);
   const { access, custom_routes } = options;
-  const authentication = authenticate(access, prefix, options.max_open_answers, options.custom_auth);
-  const service = { root, prefix, access, authenticate: authentication, limitBody, log };
-  if (custom_routes) root.use(new CustomRoutes(custom_routes, service).handle);
-  root.use(authentication);
+  const { max_open_answers: max_open, custom_auth: custom } = options;
+  const authentication = new Authentication({ access, prefix, max_open, custom });
+  if (custom_routes) root.use(new CustomRoutes(custom_routes, { root, prefix, authentication, limitBody, log }).handle);
+  root.use(authentication.ofService);
   root.use(requireJsonFromPages(isSourceUpload));
   root.use((context, next) => (hasNoBodyLimit(context) ? next() : limitBody(context, next)));
   root.use((context, next) => {

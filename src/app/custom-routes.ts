@@ -1,6 +1,5 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
-import { credentialsOf } from "../access/http/auth.ts";
-import type { Access } from "../access/index.ts";
+import type { Authentication } from "../access/http/auth.ts";
 import type { AppHost, AppRoutes } from "../agent-server/index.ts";
 import type { Caller } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
@@ -25,8 +24,7 @@ const RESERVED = /^\/(ok|internal|app)(\/|$)/;
 interface Service {
   root: App;
   prefix: string;
-  access: Pick<Access, "admit">;
-  authenticate: MiddlewareHandler<Env>;
+  authentication: Authentication;
   limitBody: MiddlewareHandler<Env>;
   log: Log;
 }
@@ -53,7 +51,7 @@ export class CustomRoutes {
   readonly handle: MiddlewareHandler<Env> = async (context, next) => {
     const { requires_auth, is_auth_first } = this.#options;
     const { origin } = context.env ?? {};
-    const { authenticate, access } = this.#service;
+    const { authentication } = this.#service;
     const match = origin === "app" ? undefined : await this.#matchOf(context);
     // A webhook request has no caller, so it must not reach the routes of the service.
     if (origin === "webhook") {
@@ -63,10 +61,7 @@ export class CustomRoutes {
     if (!match) return next();
     if (match === "route" ? !requires_auth : !is_auth_first) return this.#answer(context);
     let response: Response | undefined;
-    await authenticate(context, async () => {
-      // `authenticate` sets no caller for paths that are public in the service.
-      const hasCaller = context.get("caller") !== undefined;
-      if (match === "route" && !hasCaller) context.set("caller", await admit(access, context.req.raw));
+    await (match === "route" ? authentication.ofApp : authentication.ofService)(context, async () => {
       response = await this.#answer(context);
     });
     return response;
@@ -93,16 +88,18 @@ export class CustomRoutes {
   #fetch(context: Context<Env>): Promise<Response> {
     const { raw } = context.req;
     const { caller: internal_caller, origin } = context.env ?? {};
-    const { root, prefix, access, log } = this.#service;
+    const { root, prefix, authentication, log } = this.#service;
     const url = new URL(requestOrigin(context.req));
     const { pathname, search } = new URL(raw.url);
     url.pathname = pathBelow(prefix, pathname) ?? pathname;
     url.search = search;
-    const callerOf = async (request: Request) => {
-      const known = internal_caller ?? (context.get("caller") as Caller | undefined);
-      if (known) return known;
-      // If the incoming request has no caller, such as a webhook, the app may send a key of its own.
-      return admit(access, ["x-api-key", "authorization"].some((name) => request.headers.has(name)) ? request : raw);
+    const callerOf = async (request: Request): Promise<Caller> => {
+      if (internal_caller) return internal_caller;
+      const known = context.get("caller") as Caller | undefined;
+      if (known && authentication.mayUseAgents(known)) return known;
+      // If the incoming request has no such caller, such as a webhook, the app may send a key of its own.
+      const hasKey = ["x-api-key", "authorization"].some((name) => request.headers.has(name));
+      return authentication.callerOfApp(hasKey ? request : raw);
     };
     return this.#options.host.fetch(raw, url, {
       fetch: async (request) => {
@@ -127,9 +124,6 @@ export class CustomRoutes {
     });
   }
 }
-
-const admit = async (access: Service["access"], { headers }: Request): Promise<Caller> =>
-  (await access.admit(credentialsOf((name) => headers.get(name) ?? undefined))).caller;
 
 /** The matcher may match more requests than the app's own router. If none of the app's routes matches, the app passes the request back. */
 function matcherOf(routes: NonNullable<AppRoutes>): Match {

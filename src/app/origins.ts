@@ -5,7 +5,7 @@ import type { Access } from "../access/index.ts";
 import { hostOf } from "../control-plane/http/deployment-address.ts";
 import type { Scope } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
-import { pathBelow } from "../platform/http/base-url.ts";
+import { isFromOwnPage, pathBelow } from "../platform/http/base-url.ts";
 import type { Env } from "../platform/http/route.ts";
 import { type CorsSettings, STUDIO_ORIGIN } from "../platform/lib/cors.ts";
 
@@ -56,21 +56,18 @@ export class OriginPolicy {
     const isOther = site === "cross-site" || site === "same-site";
     if (origin === undefined && (isClosed || (isOther && (isNavigation(request) || isUiScript(request)))))
       return undefined;
-    if (this.#isOwn(origin, request, isClosed)) return origin;
+    if (this.#isOwn(request, isClosed)) return origin;
     if (origin !== undefined && this.#isListed(origin, request, isClosed)) return origin;
     throw new ApiError("forbidden_origin", { origin: origin ?? "other origins" });
   }
 
-  #isOwn(origin: string | undefined, { path, header }: PageRequest, isClosed: boolean): boolean {
+  #isOwn({ path, header }: PageRequest, isClosed: boolean): boolean {
     const host = header("host")?.toLowerCase() ?? "";
     const { public_url, allowed_hosts } = this.#options;
     // Subdomains of localhost belong to deployments. Requests from pages of a deleted deployment reach the service itself.
     const isDeploymentHost = hostOf(host).endsWith(".localhost") && !allowed_hosts?.includes(hostOf(host));
     if (!isClosed && isDeploymentHost && isPrivatePath(path)) return false;
-    const site = header("sec-fetch-site");
-    if (site !== undefined) return site === "same-origin" || site === "none";
-    if (origin === undefined || !URL.canParse(origin)) return false;
-    return new URL(origin).host === host || (public_url !== undefined && new URL(public_url).origin === origin);
+    return isFromOwnPage(header, { public_url });
   }
 
   #isListed(origin: string, { method, path }: PageRequest, isClosed: boolean): boolean {

@@ -74,6 +74,26 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     file: "/src/control-plane/reconcile/deployment-controller.ts",
     before: "await deleteDeployment(context);",
   },
+  "tick-is-not-committed": {
+    file: "/src/agent-server/crons/cron-scheduler.ts",
+    before: "const delay_ms = now - cron.next_at;",
+  },
+  "tick-is-committed": {
+    file: "/src/agent-server/crons/cron-scheduler.ts",
+    before: "if (fired) engine.publishCancels(fired.cancels);",
+  },
+  "webhook-is-claimed": {
+    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    before: "for (const delivery of claimed) {",
+  },
+  "webhook-is-sent": {
+    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    before: 'await database.write((tx) => endDelivery(tx, delivery, { ...result, status: "delivered" }));',
+  },
+  "webhook-is-stored": {
+    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    before: 'return log.info(fields, "webhook delivered");',
+  },
   "before-settle": {
     file: "/src/agent-server/engine/settlement/settle.ts",
     before: "const ended = await database.write(",

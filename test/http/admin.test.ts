@@ -50,7 +50,7 @@ describe.each(databases)("the administration on %s", (database) => {
 
     it("lie nowhere in the database: the answer was the only place", async () => {
       const { key, id } = await newKey(api);
-      expect((await api.send("GET", "/info", undefined, { "X-Api-Key": key })).status).toBe(200);
+      expect((await api.send("GET", "/app/api/session", undefined, { "X-Api-Key": key })).status).toBe(200);
       const secret = key.slice(`tmk_${id}_`.length);
       const bytes = await bytesOf(api);
       expect(bytes.includes(id)).toBe(true);
@@ -60,7 +60,8 @@ describe.each(databases)("the administration on %s", (database) => {
 
     it("end at once and for good when they are revoked, as often as that is said", async () => {
       const { id, key } = await newKey(api);
-      const use = async () => (await api.send("GET", "/info", undefined, { Authorization: `Bearer ${key}` })).status;
+      const use = async () =>
+        (await api.send("GET", "/app/api/session", undefined, { Authorization: `Bearer ${key}` })).status;
       expect(await use()).toBe(200);
       const revoke = () => api.send("DELETE", `/admin/keys/${id}`, undefined, ADMIN);
       expect(await revoke()).toMatchObject({ status: 204, text: "" });
@@ -75,10 +76,10 @@ describe.each(databases)("the administration on %s", (database) => {
       const { id, key } = await newKey(api);
       const lastUse = async () => (await list()).find((known) => known.id === id).last_used_at;
       expect(await lastUse()).toBeNull();
-      await api.call("GET", "/info", undefined, { "X-Api-Key": key });
+      await api.call("GET", "/app/api/session", undefined, { "X-Api-Key": key });
       const first = await until("the use was noted", lastUse);
       expect(Math.abs(Date.parse(first) - Date.now())).toBeLessThan(60_000);
-      for (let i = 0; i < 5; i++) await api.call("GET", "/info", undefined, { "X-Api-Key": key });
+      for (let i = 0; i < 5; i++) await api.call("GET", "/app/api/session", undefined, { "X-Api-Key": key });
       // A write would have been committed before this one, which came later.
       await newKey(api);
       expect(await lastUse()).toBe(first);
@@ -131,7 +132,7 @@ describe.each(databases)("the administration on %s", (database) => {
         ["DELETE", `/admin/workspaces/${elsewhere}/members/ada`],
       ] as const)
         expect([path, (await api.send(method, path, body, caller)).status]).toEqual([path, 404]);
-      expect((await api.send("GET", "/info", undefined, { "X-Api-Key": foreign.key })).status).toBe(200);
+      expect((await api.send("GET", "/app/api/session", undefined, { "X-Api-Key": foreign.key })).status).toBe(200);
       expect((await api.send("DELETE", `/admin/keys/${made.id}`, undefined, caller)).status).toBe(204);
     });
 

@@ -22,8 +22,8 @@ const ROUTES = [
   ...routesOf({ v2: experimentRoutesV2 }, "/api/v2"),
 ];
 
-/** The token in the path authenticates, except for `/ok`. */
-const OPEN = /^\/(ok$|api\/v[12]\/public\/|api\/v1\/feedback\/tokens\/)/;
+/** The token in the path authenticates, except for `/ok` and `/info`. */
+const OPEN = /^\/(ok$|info$|api\/v[12]\/public\/|api\/v1\/feedback\/tokens\/)/;
 const CLOSED = ROUTES.filter(([method, path]) => !OPEN.test(path) && !isUiFile(method, path));
 
 describe.each(databases)("with API keys on %s", (database) => {

@@ -1,17 +1,37 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createLog, type Log } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
 import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
+import { ADMIN, closedService, newCaller } from "./callers.ts";
 import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 const HOURLY = { assistant_id: "chain", schedule: "0 * * * *", input: { steps: ["in"] } };
 
+/** Sets the next tick of a cron to a time in the past, by an expression of SQL. */
+const setTick = async (api: Scenario, cron_id: string, tick: RawBuilder<unknown>) => {
+  const storage = openOn(api.service.database);
+  await storage.write((tx) => tx.run(sql`update crons set next_at = ${tick} where cron_id = ${cron_id}`.compile(tx.k)));
+  await storage.close();
+};
+
+/** The tick of a minute cron that is one to two minutes late. The tick after it is less than a minute late. */
+const MISSED_MINUTE = sql`(now_ms() / 60000) * 60000 - 60000`;
+
+/** Returns a log that collects its warnings. */
+const collecting = (): { log: Log; warnings: Wire[] } => {
+  const warnings: Wire[] = [];
+  const warn = (fields: object, message: string) => warnings.push({ ...fields, message });
+  return { warnings, log: Object.assign(createLog("silent"), { warn }) as never };
+};
+
 describe.each(databases)("crons on %s", (database) => {
   let api: Scenario;
+  const { log, warnings } = collecting();
   beforeAll(async () => {
-    api = await Scenario.start(database);
+    api = await Scenario.start(database, {}, { log });
   });
   afterAll(() => api.stop());
 
@@ -20,13 +40,9 @@ describe.each(databases)("crons on %s", (database) => {
   const get = (cron_id: string) => api.get(`/runs/crons/${cron_id}`);
   const patch = (cron_id: string, body: object) => api.call("PATCH", `/runs/crons/${cron_id}`, body);
 
-  /** Sets the next tick of a cron to a time in the past, and wakes the scheduler with a change of another cron. */
-  const makeDue = async (cron_id: string, late_ms = 1_000) => {
-    const storage = openOn(api.service.database);
-    await storage.write((tx) =>
-      tx.run(sql`update crons set next_at = now_ms() - ${late_ms} where cron_id = ${cron_id}`.compile(tx.k)),
-    );
-    await storage.close();
+  /** Makes a cron due, and wakes the scheduler with a change of another cron. */
+  const makeDue = async (cron_id: string, tick: RawBuilder<unknown> = sql`now_ms() - 1000`) => {
+    await setTick(api, cron_id, tick);
     await create({ enabled: false });
   };
   const threadsOf = ({ cron_id }: Wire): Promise<Wire[]> => api.post("/threads/search", { metadata: { cron_id } });
@@ -102,11 +118,26 @@ describe.each(databases)("crons on %s", (database) => {
     expect(await runsOf(thread_id)).toHaveLength(1);
   });
 
-  it("skip ticks that are more than a minute late", async () => {
+  it("skip ticks that are more than a minute late, and log it", async () => {
     const cron = await create({ on_run_completed: "keep" });
-    await makeDue(cron.cron_id, 61_000);
+    await makeDue(cron.cron_id, sql`now_ms() - 61000`);
     await hasMoved(cron.cron_id);
     expect(await threadsOf(cron)).toEqual([]);
+    expect(warnings).toContainEqual({
+      message: "cron tick missed",
+      cron_id: cron.cron_id,
+      tick: expect.stringMatching(/Z$/),
+      delay_ms: expect.toSatisfy((ms) => ms >= 61_000),
+      next_tick: expect.stringMatching(/:00:00\.000Z$/),
+    });
+  });
+
+  it("do not skip the tick after a missed one if it is less than a minute late", async () => {
+    const cron = await create({ schedule: "* * * * *", on_run_completed: "keep" });
+    await makeDue(cron.cron_id, MISSED_MINUTE);
+    await hasMoved(cron.cron_id);
+    expect(await threadsOf(cron)).toHaveLength(1);
+    expect(warnings.filter(({ cron_id }) => cron_id === cron.cron_id)).toHaveLength(1);
   });
 
   it("are disabled if their time zone is unknown, while others create their runs", async () => {
@@ -158,6 +189,28 @@ describe.each(databases)("crons on %s", (database) => {
     expect(changed.next_run_date).toMatch(/T06:30:00/);
   });
 
+  it("keep the fields that an update does not contain, or contains as null", async () => {
+    const payload = {
+      config: { configurable: { model: "large" } },
+      context: { user: "ada" },
+      stream_mode: ["updates"],
+      stream_subgraphs: true,
+      stream_resumable: true,
+      multitask_strategy: "interrupt",
+      durability: "exit",
+      interrupt_before: ["b"],
+    };
+    const cron = await create({ ...payload, timezone: "Europe/Berlin" });
+    const nulls = Object.fromEntries(Object.keys(payload).map((name) => [name, null]));
+    for (const body of [{ enabled: false }, {}, { ...nulls, timezone: null, metadata: null, schedule: null }]) {
+      const changed = await patch(cron.cron_id, body);
+      expect(changed.payload).toEqual(cron.payload);
+      expect(changed).toMatchObject({ timezone: "Europe/Berlin", metadata: {}, schedule: HOURLY.schedule });
+    }
+    const changed = await patch(cron.cron_id, { stream_mode: "values", config: {} });
+    expect(changed.payload).toEqual({ ...cron.payload, stream_mode: ["values"], config: {} });
+  });
+
   it("are found and counted by assistant, thread, state and metadata", async () => {
     const thread_id = await api.newThread();
     const team = randomUUID();
@@ -175,6 +228,11 @@ describe.each(databases)("crons on %s", (database) => {
     expect(await search({ assistant_id: "slow" })).toEqual([]);
     expect(await search({ assistant_id: null, thread_id: null, enabled: null, limit: 1, offset: 1 })).toHaveLength(1);
     expect(await api.post("/runs/crons/count", { metadata: { team } })).toBe(2);
+    const pages = await Promise.all(
+      [0, 1, 2].map((offset) => api.send("POST", "/runs/crons/search", { metadata: { team }, limit: 1, offset })),
+    );
+    expect(pages.map(({ headers }) => headers.get("x-pagination-next"))).toEqual(["1", "2", null]);
+    expect(pages.map(({ headers }) => headers.get("x-pagination-total"))).toEqual(["2", "3", "2"]);
     expect(await api.post("/runs/crons/search", { metadata: { team }, limit: 1, select: ["cron_id"] })).toEqual([
       { cron_id: disabled.cron_id },
     ]);
@@ -213,5 +271,92 @@ describe.each(databases)("crons on %s", (database) => {
       status: 404,
     });
     expect(await api.send("POST", `/threads/${UNKNOWN_ID}/runs/crons`, HOURLY)).toMatchObject({ status: 404 });
+  });
+});
+
+describe.each(databases)("missed ticks with THREADMILL_CRON_MISSED=last on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await Scenario.start(database, { THREADMILL_CRON_MISSED: "last" });
+  });
+  afterAll(() => api.stop());
+
+  const fire = async (schedule: string, tick: RawBuilder<unknown>): Promise<Wire[]> => {
+    const body = { ...HOURLY, schedule, on_run_completed: "keep" };
+    const { cron_id } = await api.post("/runs/crons", body);
+    await setTick(api, cron_id, tick);
+    await api.post("/runs/crons", { ...body, enabled: false });
+    const next = async () => Date.parse((await api.get(`/runs/crons/${cron_id}`)).next_run_date);
+    await until("the cron has moved to its next tick", async () => (await next()) > Date.now());
+    return api.post("/threads/search", { metadata: { cron_id } });
+  };
+
+  it("create one run for all of them", async () => {
+    expect(await fire("0 * * * *", sql`(now_ms() / 3600000) * 3600000 - 18000000`)).toHaveLength(1);
+  });
+
+  it("create another run for the tick after them that is less than a minute late", async () => {
+    expect(await fire("* * * * *", MISSED_MINUTE)).toHaveLength(2);
+  });
+});
+
+describe.each(databases)("users of crons on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await closedService(database);
+  });
+  afterAll(() => api.stop());
+
+  const users = () =>
+    Promise.all([
+      newCaller(api, { user_id: "ada", scopes: ["agents", "tokens"] }),
+      newCaller(api, { user_id: "bob", scopes: ["agents"] }),
+    ]);
+  const body = { assistant_id: "inspect", input: {}, schedule: "0 0 1 1 *", on_run_completed: "keep" };
+
+  /** The user in the config of a run that the cron creates. */
+  const userOfRun = async (cron_id: string): Promise<string> => {
+    await setTick(api, cron_id, sql`now_ms() - 1000`);
+    await api.call("POST", "/runs/crons", { ...body, enabled: false }, ADMIN);
+    const search = () => api.call("POST", "/threads/search", { metadata: { cron_id } }, ADMIN);
+    const thread = await until("the run has ended", async () => (await search()).find(({ values }: Wire) => values));
+    return thread.values.seen.configurable.user_id;
+  };
+
+  it.each<[string, object]>([
+    ["input", { input: { steps: [] } }],
+    ["config", { config: { configurable: { model: "other" } } }],
+    ["context", { context: { a: 1 } }],
+    ["webhook", { webhook: "https://hooks.invalid" }],
+    ["metadata", { metadata: { a: 1 } }],
+    ["interrupts", { interrupt_before: [] }],
+  ])("become the user who changes the %s of the runs", async (_, change) => {
+    const [ada, bob] = await users();
+    const cron = await api.call("POST", "/runs/crons", body, ada);
+    expect(cron.user_id).toBe("ada");
+    expect((await api.call("PATCH", `/runs/crons/${cron.cron_id}`, change, bob)).user_id).toBe("bob");
+    const storage = openOn(api.service.database);
+    const query = sql<Wire>`select user_id, scopes from crons where cron_id = ${cron.cron_id}`;
+    expect(await storage.read.all(query.compile(storage.read.k))).toEqual([{ user_id: "bob", scopes: '["agents"]' }]);
+    await storage.close();
+  });
+
+  it("run as the user who changed them last", async () => {
+    const [ada, bob] = await users();
+    const { cron_id } = await api.call("POST", "/runs/crons", body, ada);
+    await api.call("PATCH", `/runs/crons/${cron_id}`, { config: { configurable: { topic: "bob" } } }, bob);
+    expect(await userOfRun(cron_id)).toBe("bob");
+  });
+
+  it("stay the same if only the times change, or nothing", async () => {
+    const [ada, bob] = await users();
+    const { cron_id } = await api.call("POST", "/runs/crons", { ...body, metadata: { a: { b: 1 } } }, ada);
+    for (const change of [
+      { enabled: false },
+      { enabled: true, schedule: "0 0 2 1 *", timezone: "Europe/Berlin", end_time: null },
+      { input: {}, metadata: { a: { b: 1 } } },
+    ])
+      expect((await api.call("PATCH", `/runs/crons/${cron_id}`, change, bob)).user_id).toBe("ada");
+    expect(await userOfRun(cron_id)).toBe("ada");
   });
 });

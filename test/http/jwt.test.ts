@@ -29,7 +29,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
 
   const join = (user: string, tenant_id: string) =>
     api.call("PUT", `/admin/workspaces/${tenant_id}/members/${encodeURIComponent(user)}`, undefined, ADMIN);
-  const use = (token: string, more: Record<string, string> = {}, path = "/info") =>
+  const use = (token: string, more: Record<string, string> = {}, path = "/app/api/session") =>
     api.send("GET", path, undefined, { Authorization: `Bearer ${token}`, ...more });
 
   it("lets its user into their only workspace, under their own name", async () => {
@@ -115,7 +115,9 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
   });
 
   it("is a bearer token and nothing else", async () => {
-    expect((await api.send("GET", "/info", undefined, { "X-Api-Key": await issuer.token() })).status).toBe(401);
+    expect((await api.send("GET", "/app/api/session", undefined, { "X-Api-Key": await issuer.token() })).status).toBe(
+      401,
+    );
     expect((await use(await issuer.token(), { "X-Api-Key": "another" })).status).toBe(401);
     expect((await use(await issuer.token(), { "X-Api-Key": "" })).status).toBe(200);
   });
@@ -245,14 +247,17 @@ describe("the issuer", () => {
       THREADMILL_ALLOW_LOOPBACK_OAUTH: "1",
     });
     await api.call("PUT", `/admin/workspaces/${await newWorkspace(api)}/members/alice`, undefined, ADMIN);
-    const use = async () => api.send("GET", "/info", undefined, { Authorization: `Bearer ${await issuer.token()}` });
+    const use = async () =>
+      api.send("GET", "/app/api/session", undefined, { Authorization: `Bearer ${await issuer.token()}` });
     break_(issuer);
     expect(await use()).toMatchObject({ status: 503, body: { detail: expect.stringContaining("OIDC issuer") } });
     // Whatever is no token of this issuer is refused without asking it, and keys work all the same.
     issuer.asked = [];
     for (const token of ["a.b.c", await issuer.token({ iss: "https://id.example" })])
-      expect((await api.send("GET", "/info", undefined, { Authorization: `Bearer ${token}` })).status).toBe(401);
-    expect((await api.send("GET", "/info", undefined, ADMIN)).status).toBe(200);
+      expect((await api.send("GET", "/app/api/session", undefined, { Authorization: `Bearer ${token}` })).status).toBe(
+        401,
+      );
+    expect((await api.send("GET", "/app/api/session", undefined, ADMIN)).status).toBe(200);
     expect(issuer.asked).toEqual([]);
     Object.assign(issuer, { isDown: false, document: {} });
     expect((await use()).status).toBe(200);

@@ -56,6 +56,27 @@ describe.each(databases)("metrics on %s", (database) => {
     expect(sample("threadmill_run_readers")).toBe(0);
   });
 
+  it("count the graph hosts that end or block", async () => {
+    // The host must be a thread of its own, because the graph ends it.
+    const other = await closedService(database, { THREADMILL_HOSTS: "1" }, { inline: false });
+    const failures = async (): Promise<number> => {
+      const { text } = await other.send("GET", "/metrics", undefined, ADMIN);
+      return Number(/^threadmill_graph_host_failures_total (\d+)$/m.exec(text)?.[1]);
+    };
+    try {
+      const before = await failures();
+      const run = { assistant_id: "dies", input: { steps: [] } };
+      expect((await other.call("POST", "/runs/wait", run, ADMIN)).__error__).toBeDefined();
+      const after = await failures();
+      expect(after).toBeGreaterThan(before);
+      const works = { assistant_id: "chain", input: { steps: [] } };
+      expect((await other.call("POST", "/runs/wait", works, ADMIN)).steps).toEqual(["a", "b", "c"]);
+      expect(await failures()).toBe(after);
+    } finally {
+      await other.stop();
+    }
+  });
+
   it("contain the process and its connections", async () => {
     await scrape();
     expect(sample("process_resident_memory_bytes")).toBeGreaterThan(10_000_000);

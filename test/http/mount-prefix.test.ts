@@ -28,7 +28,8 @@ describe.each(databases)("under a mount prefix on %s", (database) => {
 
   it("keys are asked for as everywhere", async () => {
     expect((await api.send("GET", "/agents/ok")).status).toBe(200);
-    for (const path of ["/agents/info", "/agents/assistants/chain", "/agents/nowhere", "/info", "/nowhere"]) {
+    expect((await api.send("GET", "/agents/info")).status).toBe(200);
+    for (const path of ["/agents/docs", "/agents/assistants/chain", "/agents/nowhere", "/info", "/nowhere"]) {
       expect([path, (await api.send("GET", path)).status]).toEqual([path, 401]);
     }
   });

@@ -80,7 +80,7 @@ describe.each(databases)("a start on %s", (database) => {
         await beside.close();
       }
       const service = await start();
-      const { status } = await service.fetch(new Request("http://localhost/info"));
+      const { status } = await service.fetch(new Request("http://localhost/openapi.json"));
       await service.stop();
       return status;
     } finally {

@@ -104,13 +104,13 @@ describe.each(databases)("every route on %s", (database) => {
 
   it("that is open is one of these", () => {
     expect(routes.filter(({ method, path }) => isPublic(method, path)).map(keyOf)).toEqual(
-      expect.arrayContaining(["GET /ok", `GET /api/v1/public/${UNKNOWN_ID}/datasets`]),
+      expect.arrayContaining(["GET /ok", "GET /info", `GET /api/v1/public/${UNKNOWN_ID}/datasets`]),
     );
     const open = routes.filter(({ method, path }) => isPublic(method, path)).map(({ path }) => path);
     expect(
       open.filter(
         (path) =>
-          !/^(\/ok|\/|\/app(\/\*)?|(\/api-host)?\/o\/.*|\/prompts\/.*|((\/api)?\/v2|\/api\/v1)?\/public\/.*|(\/api\/v1)?\/feedback\/tokens\/[^/]+|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+|\/ui\/[^/]+\/[^/]+)$/.test(
+          !/^(\/ok|\/info|\/|\/app(\/\*)?|(\/api-host)?\/o\/.*|\/prompts\/.*|((\/api)?\/v2|\/api\/v1)?\/public\/.*|(\/api\/v1)?\/feedback\/tokens\/[^/]+|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+|\/ui\/[^/]+\/[^/]+)$/.test(
             path,
           ),
       ),
@@ -173,6 +173,8 @@ describe.each(databases)("every route on %s", (database) => {
   it("is answered 401 in spite of a wrong method, a spelling, or a body that cannot be read", async () => {
     for (const [method, path, body] of [
       ["DELETE", "/info", undefined],
+      ["GET", "/info/", undefined],
+      ["GET", "/infos", undefined],
       ["PUT", "/threads", "{"],
       ["POST", "/ok", "{}"],
       ["POST", "/admin/keys", "{"],

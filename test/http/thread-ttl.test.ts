@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { rowsOfThread } from "../support/rows.ts";
+import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
 import { Scenario, type Wire } from "./scenario.ts";
 
@@ -10,16 +12,35 @@ import { Scenario, type Wire } from "./scenario.ts";
 const SHORT = 0.001;
 const GRAPH = `
 import { setTimeout as pause } from "node:timers/promises";
-import { Annotation, START, StateGraph } from "@langchain/langgraph";
+import { Annotation, DeltaChannel, START, StateGraph } from "@langchain/langgraph";
 const State = Annotation.Root({ steps: Annotation({ reducer: (a, b) => [...a, ...b], default: () => [] }), pause_ms: Annotation });
 export const graph = new StateGraph(State)
   .addNode("a", async ({ pause_ms = 0 }) => { await pause(pause_ms); return { steps: ["a"] }; })
   .addNode("b", () => ({ steps: ["b"] }))
   .addEdge(START, "a").addEdge("a", "b").compile();
+
+/** Stores only the changes of its state, and all of it with every snapshot. */
+const delta = (snapshotFrequency) => {
+  const append = (value, updates) => value.concat(...updates);
+  const channel = () => new DeltaChannel(append, { snapshotFrequency, initialValueFactory: () => [] });
+  return new StateGraph(Annotation.Root({ steps: channel }))
+    .addNode("a", () => ({ steps: ["a"] }))
+    .addNode("b", () => ({ steps: ["b"] }))
+    .addEdge(START, "a").addEdge("a", "b").compile();
+};
+export const delta_without_snapshot = delta(100);
+export const delta_with_snapshots = delta(3);
 `;
 
+const GRAPHS = Object.fromEntries(
+  ["graph", "delta_without_snapshot", "delta_with_snapshots"].map((name) => [
+    name === "graph" ? "agent" : name,
+    `./agent.mjs:${name}`,
+  ]),
+);
+
 const projectWith = (ttl: object): TestProject => {
-  const langgraph = { graphs: { agent: "./agent.mjs:graph" }, checkpointer: { ttl } };
+  const langgraph = { graphs: GRAPHS, checkpointer: { ttl } };
   return createProject({ "agent.mjs": GRAPH, "langgraph.json": JSON.stringify(langgraph) });
 };
 
@@ -66,6 +87,22 @@ describe.each(databases)("the time to live of threads on %s", (database) => {
       expect([path, await status(`/threads/${thread_id}${path}`)]).toEqual([path, 404]);
     expect(await api.post("/threads/search", { ids: [thread_id] })).toEqual([]);
     await until("the rows are deleted", async () => (await rowsOf(thread_id)) === 0);
+  });
+
+  it("deletes other threads even if the deletion of one fails, which is tried again", async () => {
+    const [kept, other] = [await newThread({ ttl: 60 }), await newThread({ ttl: 60 })];
+    const storage = openOn(api.service.database);
+    const execute = (text: string) => storage.write((tx) => tx.run(sql.raw(text).compile(tx.k)));
+    await execute("create table keepers (thread_id text not null references threads (thread_id))");
+    await execute(`insert into keepers (thread_id) values ('${kept}')`);
+    // The thread that cannot be deleted comes first, because it is longer expired.
+    await execute(`update threads set updated_at = updated_at - 3700000 where thread_id = '${kept}'`);
+    await execute(`update threads set updated_at = updated_at - 3650000 where thread_id = '${other}'`);
+    await until("the rows of the other one are deleted", async () => (await rowsOf(other)) === 0);
+    expect(await rowsOf(kept)).toBeGreaterThan(0);
+    await execute("drop table keepers");
+    await storage.close();
+    await until("the rows are deleted", async () => (await rowsOf(kept)) === 0);
   });
 
   it("leaves the id to a new thread", async () => {
@@ -134,6 +171,46 @@ describe.each(databases)("the time to live of threads on %s", (database) => {
       expect(after.total_bytes).toBeLessThan(before.total_bytes);
       expect((await run(ended)).steps).toHaveLength(6);
       await api.send("POST", `/threads/${busy}/runs/${run_id}/cancel?wait=true`);
+    });
+  });
+
+  describe.each(["delta_without_snapshot", "delta_with_snapshots"])("the ancestors of a DeltaChannel (%s)", (graph) => {
+    const runDelta = (thread_id: string): Promise<Wire> =>
+      api.post(`/threads/${thread_id}/runs/wait`, { assistant_id: graph, input: {} });
+    const checkpoints = async (thread_id: string): Promise<number> =>
+      (await api.get(`/threads/${thread_id}/storage`)).checkpoints.count;
+    const RUNS = 4;
+    const steps = Array(RUNS).fill(["a", "b"]).flat();
+
+    const expectComplete = async (thread_id: string) => {
+      expect((await api.get(`/threads/${thread_id}/state`)).values).toEqual({ steps });
+      expect((await api.get(`/threads/${thread_id}`)).values).toEqual({ steps });
+      expect((await runDelta(thread_id)).steps).toEqual([...steps, "a", "b"]);
+    };
+
+    it("are kept by a prune with keep_latest back to the last snapshot, and its state is complete", async () => {
+      const thread_id = await newThread();
+      for (let n = 0; n < RUNS; n++) await runDelta(thread_id);
+      const before = await checkpoints(thread_id);
+      await api.post("/threads/prune", { thread_ids: [thread_id], strategy: "keep_latest" });
+      const after = await checkpoints(thread_id);
+      if (graph === "delta_without_snapshot") expect(after).toBe(before);
+      else expect(after).toBeLessThan(before / 2);
+      await expectComplete(thread_id);
+    });
+
+    it("are kept by the sweep with keep_latest, and its state is complete", async () => {
+      const thread_id = await newThread();
+      for (let n = 0; n < RUNS; n++) await runDelta(thread_id);
+      await api.send("PATCH", `/threads/${thread_id}`, { ttl: { ttl: SHORT, strategy: "keep_latest" } });
+      await until("the thread is pruned", async () => {
+        const storage = openOn(api.service.database);
+        const query = sql<{ pruned: number }>`select pruned from threads where thread_id = ${thread_id}`;
+        const row = await storage.read.first(query.compile(storage.read.k));
+        await storage.close();
+        return row?.pruned === 1;
+      });
+      await expectComplete(thread_id);
     });
   });
 

@@ -9,10 +9,16 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     name: "faults: processes create a run each for the same tick of a cron",
     file: "src/agent-server/crons/cron-scheduler.ts",
     replace: [
-      "if ((await advanceCron(tx, dueOf(cron), nextTick(cron, now))) === 0) return undefined;",
-      "await advanceCron(tx, dueOf(cron), nextTick(cron, now));",
+      "if ((await advanceCron(tx, dueOf(cron), next)) === 0) return undefined;",
+      "await advanceCron(tx, dueOf(cron), next);",
     ],
     suites: ["test/engine/crons.test.ts"],
+  },
+  {
+    name: "faults: a prune deletes the checkpoints from which a DeltaChannel is rebuilt",
+    file: "src/agent-server/storage/checkpoints/prune.ts",
+    replace: ["if (!row.metadata.includes('\"counters_since_delta_snapshot\"')) break;", "break;"],
+    suites: ["test/http/thread-ttl.test.ts"],
   },
   {
     name: "faults: a run ends before its webhook is stored",

@@ -1,6 +1,7 @@
 import { A2A_MUTANTS } from "./a2a.ts";
 import { AG_UI_MUTANTS } from "./ag-ui.ts";
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
+import { CUSTOM_AUTH_MUTANTS } from "./custom-auth.ts";
 import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { DOCKER_MUTANTS } from "./docker.ts";
 import { FAULT_MUTANTS } from "./faults.ts";
@@ -165,6 +166,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...THREAD_PROTOCOL_MUTANTS,
   ...AG_UI_MUTANTS,
   ...AUTH_SERVICE_MUTANTS,
+  ...CUSTOM_AUTH_MUTANTS,
   ...FAULT_MUTANTS,
   ...FLOW_MUTANTS,
   ...GRAPH_TOKEN_MUTANTS,

@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { type Caller, mayUse, type Scope } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { pathBelow } from "../../platform/http/base-url.ts";
@@ -12,25 +12,61 @@ export interface CustomAuthentication {
   authorize: Authorize;
 }
 
-/**
- * Returns middleware that runs before routing and validation, so that an unauthorized client cannot discover routes or body formats.
- * Requests to public paths have no caller.
- *
- * @param max_open maximum number of open responses per user
- * @param custom undefined if the project has no authentication handler
- */
-export function authenticate(
-  access: Access,
-  prefix: string,
-  max_open: number,
-  custom: CustomAuthentication | undefined,
-): MiddlewareHandler<Env> {
-  const answers = new OpenResponseLimit(max_open);
-  return async (context, next) => {
-    const path = pathBelow(prefix, context.req.path);
+export interface AuthenticationOptions {
+  access: Access;
+  /** Path prefix of all routes, or an empty string. */
+  prefix: string;
+  /** Maximum number of open responses per user. */
+  max_open: number;
+  /** Undefined if the project has no authentication handler. */
+  custom: CustomAuthentication | undefined;
+}
+
+/** Authenticates requests, before routing and validation: an unauthorized client cannot discover routes or body formats. */
+export class Authentication {
+  readonly #options: AuthenticationOptions;
+  readonly #answers: OpenResponseLimit;
+
+  constructor(options: AuthenticationOptions) {
+    this.#options = options;
+    this.#answers = new OpenResponseLimit(options.max_open);
+  }
+
+  /** For routes of the service. Requests to public paths have no caller. */
+  readonly ofService: MiddlewareHandler<Env> = async (context, next) => {
+    const path = pathBelow(this.#options.prefix, context.req.path);
     if (path !== undefined && isPublic(context.req.method, path)) return next();
-    const internal = context.env?.caller;
     const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
+    await this.#admit(context, scope);
+    await next();
+    // Responses that may contain secrets must not be cached.
+    if (scope && SECRET_SCOPES.has(scope)) context.header("cache-control", "no-store");
+  };
+
+  /** For routes of the project's HTTP app. The scopes and public paths of the service do not apply to their paths. */
+  readonly ofApp: MiddlewareHandler<Env> = async (context, next) => {
+    await this.#admit(context, undefined);
+    await next();
+  };
+
+  /** Returns the caller on whose behalf the project's HTTP app may send a request with these headers to the agent server. */
+  async callerOfApp(request: Request): Promise<Caller> {
+    const { access, custom } = this.#options;
+    const credentials = credentialsOf((name) => request.headers.get(name) ?? undefined);
+    const { caller } = custom
+      ? await admitToAgents(access, credentials, custom, { request, scope: "agents" })
+      : await access.admit(credentials);
+    return caller;
+  }
+
+  /** Whether the caller of a request to the HTTP app can also be the caller of the app's own requests to the agent server. */
+  mayUseAgents = (caller: Caller): boolean =>
+    !this.#options.custom || caller.user !== undefined || mayUse(caller, "admin");
+
+  async #admit(context: Context<Env>, scope: Scope | null | undefined): Promise<void> {
+    const { access, custom } = this.#options;
+    const answers = this.#answers;
+    const internal = context.env?.caller;
     const credentials = credentialsOf((name) => context.req.header(name));
     const { caller, onEnd, isLimited } = internal
       ? permanentAdmission(internal)
@@ -54,10 +90,7 @@ export function authenticate(
         for (const cleanup of cleanups.splice(0)) cleanup();
       };
     });
-    await next();
-    // Responses that may contain secrets must not be cached.
-    if (scope && SECRET_SCOPES.has(scope)) context.header("cache-control", "no-store");
-  };
+  }
 }
 
 /**

@@ -1,11 +1,13 @@
 import type { Scope } from "../../platform/contract/caller.ts";
 
 /**
- * Paths that need no authentication: health checks, web app pages, shared resources and feedback tokens (token in the path), OAuth
- * callbacks (single-use state) and uploads (single-use token in the URL).
+ * Paths that need no authentication: health checks, version and features, web app pages, shared resources and feedback tokens (token in
+ * the path), OAuth callbacks (single-use state) and uploads (single-use token in the URL).
  */
 const PUBLIC_PATHS: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET", "HEAD"], /^\/ok$/],
+  // Studio and Agent Inbox read it before they have a key. It contains no data of users.
+  [["GET", "HEAD"], /^\/info$/],
   // Pages of the web app contain no data; they load it from /app/api and the APIs.
   [["GET", "HEAD"], /^\/app(\/(?!api(\/|$)).*)?$/],
   [["GET", "HEAD"], /^\/?$/],
@@ -94,7 +96,6 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/app/api/reprice", "experiments"],
   ["/app/api/runs", "agents"],
   ["/app/api/threads", "agents"],
-  ["/info", null],
   ["/metrics", "admin"],
   ["/openapi.json", null],
   ["/docs", null],

@@ -10,6 +10,7 @@ import {
 } from "../../platform/contract/caller.ts";
 import { searchable } from "../../platform/contract/fields.ts";
 import { ApiError } from "../../platform/errors.ts";
+import { isFromOwnPage } from "../../platform/http/base-url.ts";
 import type { Authorize } from "../../platform/http/route.ts";
 import { cleanJsonText, type JsonObject } from "../../platform/lib/json/json.ts";
 import type { Log } from "../../platform/lib/log.ts";
@@ -32,6 +33,7 @@ export interface CustomAuthOptions {
   host: Pick<QueryHost, "query" | "reload" | "stop">;
   /** Undefined if authenticated users are not cached. */
   cache: AuthCacheSettings | undefined;
+  public_url: string | undefined;
   catalog: GraphCatalog;
   log: Log;
 }
@@ -77,7 +79,8 @@ export class CustomAuth {
   }
 
   /** @throws ApiError auth_refused, auth_failed */
-  async authenticate({ method, url, headers }: Request): Promise<Caller> {
+  async authenticate({ method, url, headers: sent }: Request): Promise<Caller> {
+    const headers = withoutForeignCookies(sent, this.#options.public_url);
     const key = this.#cacheKey(headers);
     const cached = key === undefined ? undefined : this.#users.get(key);
     if (cached && cached.expires_at > performance.now()) return callerOf(cached.user);
@@ -201,6 +204,19 @@ const callerOf = (user: AuthUser): Caller => ({
   scopes: ["agents"],
   user,
 });
+
+/**
+ * Removes the cookies of a request that a page of another origin has sent. Browsers add cookies to WebSockets and to requests without a
+ * body from any page, so such a page could use the agent server as the user.
+ */
+function withoutForeignCookies(headers: Headers, public_url: string | undefined): Headers {
+  const header = (name: string) => headers.get(name);
+  if (!headers.has("cookie") || !(headers.has("origin") || headers.has("sec-fetch-site"))) return headers;
+  if (isFromOwnPage(header, { public_url })) return headers;
+  const kept = new Headers(headers);
+  kept.delete("cookie");
+  return kept;
+}
 
 /** Combines two filters, because several events of a request can concern the same resource. */
 function bothOf(a: MetadataFilter | undefined, b: MetadataFilter | undefined): MetadataFilter | undefined {

@@ -9,6 +9,7 @@ import {
   nullable,
   offset,
   optional,
+  paginationHeaders,
   searchable,
   selectOf,
   sortOrder,
@@ -16,6 +17,7 @@ import {
   timestamp,
   uuid,
   withDefault,
+  withoutDefault,
 } from "../../platform/contract/fields.ts";
 import { routeGroup } from "../../platform/contract/operation.ts";
 import { runCreate } from "./run-schemas.ts";
@@ -104,6 +106,9 @@ export const cronCreate = threadCronCreate
   .openapi("CronCreate");
 export type CronCreate = z.output<typeof cronCreate>;
 
+const { config, stream_mode, stream_subgraphs, stream_resumable, multitask_strategy, ...fieldsWithoutDefault } =
+  cronPayload.omit({ assistant_id: true, input: true }).shape;
+
 /** Missing fields stay unchanged. `metadata` is merged key by key, and null removes `end_time`. */
 export const cronPatch = z
   .object({
@@ -113,8 +118,13 @@ export const cronPatch = z
     enabled: optional(z.boolean()),
     metadata: optional(searchable),
     on_run_completed: optional(onRunCompleted),
-    ...cronPayload.omit({ assistant_id: true, input: true }).partial().shape,
+    ...fieldsWithoutDefault,
     input: z.unknown().optional(),
+    config: withoutDefault(config),
+    stream_mode: withoutDefault(stream_mode),
+    stream_subgraphs: withoutDefault(stream_subgraphs),
+    stream_resumable: withoutDefault(stream_resumable),
+    multitask_strategy: withoutDefault(multitask_strategy),
   })
   .openapi("CronPatch");
 export type CronPatch = z.output<typeof cronPatch>;
@@ -177,7 +187,10 @@ export const cronRoutes = routeGroup("Crons", {
     path: "/runs/crons/search",
     summary: "Search crons",
     request: { body: jsonBody(cronSearch) },
-    responses: { 200: jsonResponse(z.array(PartialCron), "A page of crons."), ...errorResponses(422) },
+    responses: {
+      200: { ...jsonResponse(z.array(PartialCron), "A page of crons."), headers: paginationHeaders },
+      ...errorResponses(422),
+    },
   },
 
   countCrons: {
@@ -200,6 +213,8 @@ export const cronRoutes = routeGroup("Crons", {
     method: "patch",
     path: "/runs/crons/{cron_id}",
     summary: "Update a cron",
+    description:
+      "If the update changes what the runs get (input, config, metadata, webhook and so on), later runs have the user and the permissions of the caller.",
     request: { params, body: jsonBody(cronPatch) },
     responses: { 200: jsonResponse(Cron, "The updated cron."), ...errorResponses(404, 422) },
   },

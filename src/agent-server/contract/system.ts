@@ -32,6 +32,7 @@ export const systemRoutes = routeGroup("System", {
     },
   },
 
+  /** Without authentication: clients read the features before they have a key. */
   info: {
     method: "get",
     path: "/info",

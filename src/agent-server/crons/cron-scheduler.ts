@@ -91,8 +91,10 @@ export class CronScheduler implements BackgroundService {
     const { context, log } = this.#options;
     const fields = { cron_id: cron.cron_id, tick: new Date(cron.next_at).toISOString() };
     try {
-      const run = await this.#fire(cron);
-      if (run) log.info({ ...fields, run_id: run.run_id, thread_id: run.thread_id }, "cron run created");
+      const fired = await this.#fire(cron);
+      if (fired?.run)
+        log.info({ ...fields, run_id: fired.run.run_id, thread_id: fired.run.thread_id }, "cron run created");
+      else if (fired) log.warn({ ...fields, ...fired.missed }, "cron tick missed");
     } catch (error) {
       if (error instanceof DatabaseUnavailableError) throw error;
       // For example, the thread is busy and the strategy is `reject`, or the graph is not available any more. The cron must not stay
@@ -102,7 +104,7 @@ export class CronScheduler implements BackgroundService {
         const now = await readNow(tx);
         let tick: number | null;
         try {
-          tick = nextTick(cron, now);
+          tick = tickAfter(cron, now);
         } catch (reason) {
           // For example, the time zone is unknown to this version of Node.js. If the cron stayed enabled, the error would end every sweep.
           log.error({ ...fields, error: reason }, "cron disabled: its schedule or time zone is invalid");
@@ -114,8 +116,8 @@ export class CronScheduler implements BackgroundService {
     }
   }
 
-  /** Creates the run. Returns undefined if another process has handled the tick, or if a missed tick is skipped. */
-  async #fire(cron: DueCron): Promise<RunRow | undefined> {
+  /** Creates the run, or skips a missed tick. Returns undefined if another process has handled the tick. */
+  async #fire(cron: DueCron): Promise<Fired | undefined> {
     const { context, runs, missed } = this.#options;
     const { database, engine } = context;
     const { caller, metadata } = await authorizeTick(cron, context.auth);
@@ -126,8 +128,11 @@ export class CronScheduler implements BackgroundService {
         // Locked first, as in every transaction on a thread's runs, to prevent deadlocks.
         if (cron.thread_id !== null) await lockThread(tx, cron.tenant_id, cron.thread_id);
         const now = await readNow(tx);
-        if ((await advanceCron(tx, dueOf(cron), nextTick(cron, now))) === 0) return undefined;
-        if (missed === "skip" && now - cron.next_at > MAX_DELAY_MS) return undefined;
+        const next = tickAfter(cron, now);
+        if ((await advanceCron(tx, dueOf(cron), next)) === 0) return undefined;
+        const delay_ms = now - cron.next_at;
+        if (missed === "skip" && delay_ms > MAX_DELAY_MS)
+          return { missed: { delay_ms, next_tick: next === null ? null : new Date(next).toISOString() }, cancels: [] };
         if (cron.thread_id !== null)
           return runs.addToThread(tx, caller, assistant, cron.thread_id, { ...body, if_not_exists: "reject" });
         const on_completion = cron.on_run_completed ?? "delete";
@@ -136,9 +141,17 @@ export class CronScheduler implements BackgroundService {
       { kind: "runs", isNew: true },
     );
     if (fired) engine.publishCancels(fired.cancels);
-    return fired?.run;
+    return fired;
   }
 }
+
+/** The run of a tick, or why there is none. */
+type Fired = { run: RunRow; missed?: never } | { run?: never; missed: { delay_ms: number; next_tick: string | null } };
+
+/** Returns the next tick that is not missed. It may be due already if the handled tick was missed. */
+const tickAfter = (cron: DueCron, now: number): number | null =>
+  // One millisecond earlier, because `nextTick` excludes its start and a tick with exactly the maximum delay is not missed.
+  nextTick(cron, Math.max(cron.next_at, now - MAX_DELAY_MS - 1));
 
 /** Calls the authorization handlers for each run, because the permissions of the user may have changed since the cron was created. */
 async function authorizeTick(cron: DueCron, auth: AgentContext["auth"]) {

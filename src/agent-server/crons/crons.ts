@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "../../platform/contract/caller.ts";
 import { readNow, type Tx } from "../../platform/database/database.ts";
 import type { Hint } from "../../platform/database/hints.ts";
@@ -67,9 +68,7 @@ export class Crons {
           on_run_completed: thread_id === undefined ? (on_run_completed ?? "delete") : null,
           payload: JSON.stringify(payload),
           metadata: JSON.stringify(metadata),
-          user_id: caller.user_id,
-          scopes: JSON.stringify(caller.scopes),
-          auth_user: caller.user ? JSON.stringify(caller.user) : null,
+          ...userOf(caller),
         }),
       );
     });
@@ -79,7 +78,10 @@ export class Crons {
     return toCron(await requireCron(this.#context.database.read, caller, cron_id));
   }
 
-  /** Computes the next tick after the current time: enabling a cron or changing its schedule creates no runs for earlier ticks. */
+  /**
+   * Computes the next tick after the current time: enabling a cron or changing its schedule creates no runs for earlier ticks. A caller
+   * who changes what the runs get becomes their user. Otherwise the caller could use the permissions of the previous user.
+   */
   async patch(caller: Caller, cron_id: string, body: CronPatch): Promise<Cron> {
     const { schedule, timezone, end_time, enabled, metadata, on_run_completed, ...fields } = body;
     this.#context.webhooks.accept(fields.webhook);
@@ -91,17 +93,22 @@ export class Crons {
           reason:
             'body.on_run_completed: must be "keep" for a cron on an existing thread, because its runs never delete that thread',
         });
+      const before = { payload: JSON.parse(cron.payload), metadata: JSON.parse(cron.metadata) };
+      const payload = { ...before.payload, ...given };
+      const merged_metadata = mergedMetadata(cron.metadata, metadata);
+      const isChanged = !isDeepStrictEqual(before, { payload, metadata: JSON.parse(merged_metadata) });
       return updateCron(
         tx,
         await scheduled(tx, {
           ...cron,
+          ...(isChanged && userOf(caller)),
           schedule: schedule ?? cron.schedule,
           timezone: timezone ?? cron.timezone,
           end_at: end_time === undefined ? cron.end_at : (end_time?.getTime() ?? null),
           enabled: enabled === undefined ? cron.enabled : enabled ? 1 : 0,
           on_run_completed: cron.thread_id === null ? (on_run_completed ?? cron.on_run_completed) : null,
-          payload: JSON.stringify({ ...JSON.parse(cron.payload), ...given }),
-          metadata: mergedMetadata(cron.metadata, metadata),
+          payload: JSON.stringify(payload),
+          metadata: merged_metadata,
         }),
       );
     });
@@ -130,6 +137,13 @@ export class Crons {
     return toCron(row);
   }
 }
+
+/** Returns the user of a cron's runs. */
+const userOf = ({ user_id, scopes, user }: Caller) => ({
+  user_id,
+  scopes: JSON.stringify(scopes),
+  auth_user: user ? JSON.stringify(user) : null,
+});
 
 /** Adds the next tick of a cron, by the clock of the database. */
 async function scheduled<C extends Omit<NewCron, "next_at">>(tx: Tx, cron: C): Promise<C & { next_at: number | null }> {

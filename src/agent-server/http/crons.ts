@@ -1,7 +1,7 @@
 import { type App, serve } from "../../platform/http/route.ts";
 import { cronRoutes } from "../contract/crons.ts";
 import type { Crons } from "../crons/crons.ts";
-import { selectFields } from "./select.ts";
+import { pageHeaders, selectFields } from "./select.ts";
 
 export function serveCrons(app: App, crons: Crons): void {
   serve(app, cronRoutes.createCron, async ({ caller, body, context }) =>
@@ -12,9 +12,10 @@ export function serveCrons(app: App, crons: Crons): void {
     context.json(await crons.create(caller, body, params.thread_id)),
   );
 
-  serve(app, cronRoutes.searchCrons, async ({ caller, body, context }) =>
-    context.json(selectFields(await crons.search(caller, body), body.select)),
-  );
+  serve(app, cronRoutes.searchCrons, async ({ caller, body, context }) => {
+    const found = await crons.search(caller, body);
+    return context.json(selectFields(found, body.select), 200, pageHeaders(body, found.length));
+  });
 
   serve(app, cronRoutes.countCrons, async ({ caller, body, context }) => context.json(await crons.count(caller, body)));
 

@@ -1,5 +1,6 @@
 import type { Caller, MetadataFilter } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
+import { DatabaseUnavailableError } from "../../platform/database/database-errors.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { filterOf } from "../auth/grants.ts";
@@ -54,16 +55,27 @@ export class ThreadRetention {
   sweeper({ interval_ms, limit }: { interval_ms: number; limit: number }, log: Log): BackgroundService {
     return periodicService(
       interval_ms,
-      () => this.sweep(limit),
+      () => this.#sweep(limit, log),
       (error) => log.error({ error }, "thread sweep failed"),
     );
   }
 
-  /** @param limit maximum number of threads */
-  async sweep(limit: number): Promise<void> {
+  /**
+   * A thread that cannot be deleted does not affect the others. The next sweep tries it again.
+   *
+   * @param limit maximum number of threads
+   */
+  async #sweep(limit: number, log: Log): Promise<void> {
     const expired = await listExpiredThreads(this.#context.database.read, limit);
-    for (const { tenant_id, thread_id, ttl_strategy, updated_at } of expired)
-      await this.#change({ tenant_id, thread_id }, ttl_strategy as Strategy, (row) => row.updated_at === updated_at);
+    for (const { tenant_id, thread_id, ttl_strategy, updated_at } of expired) {
+      const isUnchanged = (row: ThreadRow) => row.updated_at === updated_at;
+      try {
+        await this.#change({ tenant_id, thread_id }, ttl_strategy as Strategy, isUnchanged);
+      } catch (error) {
+        if (error instanceof DatabaseUnavailableError) throw error;
+        log.error({ thread_id, workspace_id: tenant_id, error }, "removing an expired thread failed");
+      }
+    }
   }
 
   /** Deletes a thread that meets `accepts`, or its old checkpoints unless it is busy. Returns whether anything was deleted. */

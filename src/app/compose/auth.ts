@@ -10,7 +10,7 @@ const MEMORY_MB = 256;
 
 /** Returns undefined without `auth.path`. The handlers always run in a thread of their own, because every request waits for them. */
 export function createCustomAuth(config: Config, catalog: GraphCatalog, log: Log): CustomAuth | undefined {
-  const { auth, project_dir, host_memory_mb } = config;
+  const { auth, project_dir, host_memory_mb, public_url } = config;
   if (!auth) return undefined;
   const host = new QueryHost({
     startHost: startInThread(Math.min(host_memory_mb, MEMORY_MB)),
@@ -20,5 +20,5 @@ export function createCustomAuth(config: Config, catalog: GraphCatalog, log: Log
     ping_timeout_ms: config.host_silent_ms,
     log,
   });
-  return new CustomAuth({ host, cache: auth.cache, catalog, log });
+  return new CustomAuth({ host, cache: auth.cache, public_url, catalog, log });
 }

@@ -82,6 +82,10 @@ export function withDefault<T extends z.ZodType>(schema: T, value: z.output<T>) 
     .default(value as never);
 }
 
+/** Like {@link optional}, for a field that {@link withDefault} declares: an update leaves a missing field as it is. */
+export const withoutDefault = <T extends z.ZodType>(field: z.ZodDefault<T>) =>
+  z.preprocess((given) => given ?? undefined, field.removeDefault().optional()).optional();
+
 const TRUE = ["true", "1", "yes"];
 const FALSE = ["false", "0", "no"];
 

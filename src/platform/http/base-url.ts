@@ -26,3 +26,23 @@ export const mountOf = ({ req }: Context<Env>, mounts: readonly string[], { pref
 export function pathBelow(prefix: string, path: string): string | undefined {
   return path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined;
 }
+
+/**
+ * Whether a request with `Origin` or `Sec-Fetch-Site` comes from a page of this service, or from the user. Browsers omit the latter on
+ * unencrypted connections.
+ *
+ * @param header returns the value of a header by its lower-case name
+ */
+export function isFromOwnPage(
+  header: (name: string) => string | null | undefined,
+  { public_url }: Pick<BaseUrlOptions, "public_url">,
+): boolean {
+  const site = header("sec-fetch-site");
+  if (site != null) return site === "same-origin" || site === "none";
+  const origin = URL.parse(header("origin") ?? "");
+  if (!origin) return false;
+  return (
+    origin.host === (header("host")?.toLowerCase() ?? "") ||
+    (public_url !== undefined && new URL(public_url).origin === origin.origin)
+  );
+}

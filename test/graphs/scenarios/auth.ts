@@ -46,6 +46,10 @@ export const auth = new Auth()
   }))
   .on("threads:delete", ({ user }) => (user.identity === "guest" ? false : { owner: user.identity }))
   .on("crons:search", ({ user }) => ({ owner: user.identity === "sloppy" ? (undefined as never) : user.identity }))
+  // biome-ignore lint/suspicious/noExplicitAny: the types of the class have no $or
+  .on("crons:update", ({ user: { identity } }): any => ({
+    $or: [{ owner: identity }, { editors: { $contains: identity } }],
+  }))
   .on("assistants:search", ({ user }) => ({ owner: user.identity }))
   .on("store", ({ value, user }) => {
     const { namespace } = value as Value;

@@ -68,6 +68,14 @@ describe("handlers of an authentication module", () => {
     expect(await statusOf(bearer("guest"), `/threads/${thread_id}`)).toBe(200);
   });
 
+  it("are not called for /info, which clients read before they have a token", async () => {
+    for (const headers of [{}, bearer("poor"), bearer("throws"), { "x-api-key": "wrong" }] as Headers[]) {
+      const { status, body } = await api.send("GET", "/info", undefined, headers);
+      expect([status, body]).toEqual([200, expect.objectContaining({ flags: expect.any(Object) })]);
+    }
+    expect((await api.send("GET", "/docs")).status).toBe(401);
+  });
+
   it("change the metadata of new records", async () => {
     const thread_id = await newThread(alice, { metadata: { owner: "bob", topic: "tea" } });
     expect((await api.call("GET", `/threads/${thread_id}`, undefined, alice)).metadata).toEqual({
@@ -103,20 +111,37 @@ describe("handlers of an authentication module", () => {
     expect((await api.call("POST", "/store/items/search", { namespace_prefix: ["alice"] }, bob)).items).toEqual([]);
   });
 
-  it("decide about each run of a cron, which belongs to its user", async () => {
-    const body = { assistant_id: "inspect", input: {}, schedule: "0 9 * * *", on_run_completed: "keep" };
-    const { cron_id } = await api.call("POST", "/runs/crons", body, alice);
+  const onTick = { assistant_id: "inspect", input: {}, schedule: "0 9 * * *", on_run_completed: "keep" };
+
+  /** The thread of a run that a cron creates, once the user finds it and the run has ended. */
+  async function threadOfTick(cron_id: string, headers: Headers): Promise<Wire> {
     const storage = openOn(api.service.database);
     await storage.write((tx) =>
       tx.run(sql`update crons set next_at = now_ms() - 1000 where cron_id = ${cron_id}`.compile(tx.k)),
     );
     await storage.close();
-    await api.call("POST", "/runs/crons", { ...body, enabled: false }, alice);
+    await api.call("POST", "/runs/crons", { ...onTick, enabled: false }, headers);
     const ended = async () =>
-      (await search(alice)).find(({ metadata, values }: Wire) => metadata.cron_id === cron_id && values);
-    const thread = await until("the run has ended", ended);
+      (await search(headers)).find(({ metadata, values }: Wire) => metadata.cron_id === cron_id && values);
+    return until("the run has ended", ended);
+  }
+
+  it("decide about each run of a cron, which belongs to its user", async () => {
+    const { cron_id } = await api.call("POST", "/runs/crons", onTick, alice);
+    const thread = await threadOfTick(cron_id, alice);
     expect(thread.values.seen.configurable.langgraph_auth_user).toMatchObject({ identity: "alice", team: "blue" });
     expect(await statusOf(bob, `/threads/${thread.thread_id}`)).toBe(404);
+  });
+
+  it("run a cron as the user who has changed what it runs", async () => {
+    const { cron_id } = await api.call("POST", "/runs/crons", { ...onTick, metadata: { editors: ["bob"] } }, alice);
+    const patch = (body: object, headers: Headers) => api.send("PATCH", `/runs/crons/${cron_id}`, body, headers);
+    expect((await patch({ enabled: true }, bob)).body.user_id).toBe("alice");
+    expect((await patch({ context: { of: "eve" } }, bearer("eve"))).status).toBe(404);
+    expect((await patch({ context: { of: "bob" } }, bob)).body.user_id).toBe("bob");
+    const thread = await threadOfTick(cron_id, bob);
+    expect(thread.values.seen.configurable.langgraph_auth_user.identity).toBe("bob");
+    expect(await statusOf(alice, `/threads/${thread.thread_id}`)).toBe(404);
   });
 
   it("do not apply to keys of administrators, and no other key takes their place", async () => {
