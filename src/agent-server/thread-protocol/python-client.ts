@@ -4,7 +4,7 @@ import type { ProtocolEvent } from "./protocol-events.ts";
 
 /**
  * Which newest run a stream without a position begins with, if the run has ended: any, a recent one, or the thread's first one whose end
- * nobody has read in this process.
+ * no client of this process has read.
  */
 export type Replay = "ended" | "recent" | "unread";
 

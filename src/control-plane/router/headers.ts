@@ -3,8 +3,8 @@ import { ApiError } from "../../platform/errors.ts";
 import type { Target } from "./routes.ts";
 
 /**
- * Who sent a request: an authenticated caller of this service, somebody without its credentials, or anybody who reads a public file. A
- * service without keys has a `user_id` for those without credentials.
+ * The sender of a request: an authenticated caller of this service, a client without credentials of this service, or any client that reads a
+ * public file. A service without keys has a `user_id` for clients without credentials.
  */
 export type Client =
   | { kind: "known"; user_id: string; is_admin: boolean }
