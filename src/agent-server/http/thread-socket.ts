@@ -52,7 +52,11 @@ export class ThreadSocket {
   /** The `seq` of the last event that the reader has passed on; undefined before the first subscription. */
   #position: number | undefined;
   #count = 0;
+  /** The commands that have been received and not been executed, and the end of the last one. */
+  #commands = 0;
   #last: Promise<void> = Promise.resolve();
+  /** The batch of events that is being sent. */
+  #delivery: Promise<void> | undefined;
 
   constructor(socket: WebSocket, options: ThreadSocketOptions) {
     this.#socket = socket;
@@ -63,7 +67,8 @@ export class ThreadSocket {
     socket.on("message", (data) => {
       // Paused until the command is executed, so that a client cannot queue commands in memory.
       socket.pause();
-      void this.#inOrder(() => this.#receive(String(data))).finally(() => socket.resume());
+      this.#commands += 1;
+      this.#last = this.#last.then(() => this.#receive(String(data)));
     });
     // Errors of a socket are followed by `close`.
     socket.on("error", () => undefined);
@@ -75,13 +80,8 @@ export class ThreadSocket {
   }
 
   /** Commands and batches of events take turns, so that a new subscription misses no event and receives none before its response. */
-  #inOrder(work: () => Promise<void>): Promise<void> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined);
-    return done;
-  }
-
   async #receive(text: string): Promise<void> {
+    await this.#delivery;
     let id: number | null = null;
     try {
       const command = parsed(protocolCommand, await this.#options.parse(text));
@@ -91,6 +91,9 @@ export class ThreadSocket {
       else await this.#send(await this.#options.execute(command));
     } catch (error) {
       await this.#fail(id, error);
+    } finally {
+      this.#commands -= 1;
+      this.#socket.resume();
     }
   }
 
@@ -126,10 +129,13 @@ export class ThreadSocket {
 
   async #stream(batches: AsyncGenerator<readonly ProtocolEvent[]>, signal: AbortSignal): Promise<void> {
     try {
-      for await (const events of batches)
-        await this.#inOrder(async () => {
-          if (!signal.aborted) await this.#deliver(events);
-        });
+      for await (const events of batches) {
+        while (this.#commands > 0) await this.#last;
+        if (signal.aborted) return;
+        this.#delivery = this.#deliver(events);
+        await this.#delivery;
+        this.#delivery = undefined;
+      }
       await this.#send(errorResponse(null, new CommandError("unknown_error", "The thread was deleted.")));
       this.#socket.close(CLOSE_CODES.not_found, "The thread was deleted.");
     } catch (error) {
@@ -141,12 +147,14 @@ export class ThreadSocket {
 
   /** Sends each event once if a subscription selects it. Resolves when the client has taken them. */
   async #deliver(events: readonly ProtocolEvent[]): Promise<void> {
-    const subscriptions = [...this.#subscriptions.values()];
     let sent: Promise<void> | undefined;
-    for (const event of events)
-      if (subscriptions.filter((subscription) => wants(subscription, event)).length > 0)
-        sent = this.#sendText(event.data);
-    this.#position = events.at(-1)?.seq;
+    for (const event of events) {
+      let isWanted = false;
+      // Each subscription has to see the event.
+      for (const subscription of this.#subscriptions.values()) isWanted = wants(subscription, event) || isWanted;
+      if (isWanted) sent = this.#sendText(event.data);
+      this.#position = event.seq;
+    }
     await sent;
   }
 
