@@ -101,7 +101,9 @@ export const listDueCrons = (tx: Tx, limit: number): Promise<DueCron[]> =>
       .selectAll()
       .where("next_at", "<=", nowMs)
       .$narrowType<{ next_at: number }>()
+      // Processes that handle the same crons lock them in the same order.
       .orderBy("next_at")
+      .orderBy("cron_id")
       .limit(limit),
   );
 
