@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { randomOf } from "../support/random.ts";
 import { startService, type TestService } from "../support/service.ts";
-import { run, TraceClient } from "./trace-client.ts";
+import { partsOf, run, TraceClient } from "./trace-client.ts";
 
 describe.each(databases)("runs that are read on %s", (database) => {
   let service: TestService;
@@ -28,6 +28,37 @@ describe.each(databases)("runs that are read on %s", (database) => {
     expect((await client.json("POST", "/api/v2/runs/query", body)).body.items).toEqual([{ error }]);
     const [whole] = await client.query({ session: [session_id], select: ["inputs"] });
     expect(whole.inputs).toEqual(failed.inputs);
+  });
+
+  it("link to their attachments in lists", async () => {
+    const session_name = randomUUID();
+    const [first, second] = [run({ session_name }), run({ session_name, at: 10 })];
+    const bytes = Buffer.from([0, 255, 13, 10, 45, 45]);
+    const attachments = Object.fromEntries(
+      ["a", "b c"].map((name) => [`attachment.${first.id}.${name}`, [bytes, "image/png"]]),
+    );
+    expect((await client.sendParts({ ...partsOf("post", [first, second]), ...attachments })).status).toBe(202);
+    const { session_id } = await client.read(first.id);
+    const download = async (url: string) => {
+      const response = await service.threadmill.fetch(new Request(url));
+      return Buffer.from(await response.arrayBuffer()).equals(bytes);
+    };
+    for (const select of [undefined, ["id", "s3_urls"]]) {
+      const [without, { s3_urls }] = await client.query({ session: [session_id], select });
+      expect(without.s3_urls).toBeNull();
+      expect(Object.keys(s3_urls)).toEqual(["attachment.a", "attachment.b c"]);
+      expect(s3_urls["attachment.b c"].mime_type).toBe("image/png");
+      expect(await download(s3_urls["attachment.b c"].presigned_url)).toBe(true);
+    }
+    const [light] = await client.query({ session: [session_id], select: ["id"] });
+    expect(light).not.toHaveProperty("s3_urls");
+    const body = { project_ids: [session_id], selects: ["ID", "ATTACHMENTS"] };
+    const { items } = (await client.json("POST", "/api/v2/runs/query", body)).body;
+    expect(items).toMatchObject([{ id: second.id, attachments: {} }, { id: first.id }]);
+    expect(Object.keys(items[1].attachments)).toEqual(["a", "b c"]);
+    expect(await download(items[1].attachments.a)).toBe(true);
+    const one = `/api/v2/runs/${first.id}?project_id=${session_id}&selects=ATTACHMENTS`;
+    expect(Object.keys((await client.send("GET", one, undefined as never)).body.attachments)).toEqual(["a", "b c"]);
   });
 
   it("have the same statistics whether the database or the service adds them up", async () => {

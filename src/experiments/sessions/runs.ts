@@ -4,9 +4,9 @@ import { ApiError } from "../../platform/errors.ts";
 import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "../contract/runs.ts";
 import type { RunQueryV2, RunV2 } from "../contract/v2/runs.ts";
-import { selectFields } from "../serialization/records.ts";
+import { attachmentUrl, selectFields, toAttachmentUrls } from "../serialization/records.ts";
 import { type NameV2, runV2, selectedNames, toRun, UPLOADED_RUN_V2 } from "../serialization/run-records.ts";
-import { TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
+import { type RunRelatives, TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
 import { percentile } from "../statistics/describe.ts";
 import { type FeedbackStatsInput, feedbackAt, feedbackOfRuns } from "../storage/feedback.ts";
 import { type FullRun, findRun, type RunCursor, searchRunKeys, searchRuns } from "../storage/runs.ts";
@@ -45,14 +45,15 @@ type Workspace = Pick<Caller, "tenant_id">;
 
 /** Operations on traced runs, and on runs that were uploaded as rows of an experiment. */
 export const runOperations = ({ read }: Database) => ({
-  async query(caller: Caller, body: RunQuery) {
-    return queryPage(read, caller, await toSearch(read, caller, body), body);
+  /** @param base_url the address of this API as the client sees it, for the links to attachments */
+  async query(caller: Caller, body: RunQuery, base_url: string) {
+    return queryPage(read, caller, await toSearch(read, caller, body), body, { urlOf: attachmentUrl(base_url) });
   },
 
   /** @param base_url the address of this API as the client sees it, for the links to attachments */
   async read(caller: Caller, run_id: string, base_url: string): Promise<ExperimentRun> {
     const found = await findWithFeedback(read, caller, run_id);
-    return fullRun(read, found, ({ token }) => `${base_url}/public/attachments/${token}`);
+    return fullRun(read, found, attachmentUrl(base_url));
   },
 
   async stats(caller: Caller, body: RunStatsQuery): Promise<RunStats> {
@@ -85,7 +86,7 @@ export const runOperations = ({ read }: Database) => ({
     const { items, next } = await readPage(read, caller, await toSearchV2(read, caller, body), page);
     const names = selectedNames(selects);
     return {
-      items: items.map((found) => toAnyRunV2(found, base_url, names)),
+      items: await toAnyRunsV2(read, items, base_url, names),
       has_more: next !== null,
       ...(next !== null && { next_cursor: next }),
     };
@@ -99,7 +100,8 @@ export const runOperations = ({ read }: Database) => ({
   ): Promise<Partial<RunV2>> {
     const found = await findWithFeedback(read, caller, run_id);
     if (found.run.experiment_id !== project_id) throw new ApiError("run_not_found");
-    return toAnyRunV2(found, base_url, selectedNames(selects));
+    const [run] = await toAnyRunsV2(read, [found], base_url, selectedNames(selects));
+    return run as Partial<RunV2>;
   },
 
   /**
@@ -176,36 +178,76 @@ function inOrder<Run extends RunCursor>(runs: Run[], descending: boolean): Run[]
   return runs.sort((a, b) => sign * (a.start_us - b.start_us || (a.run_id < b.run_id ? -1 : 1)));
 }
 
-export const toAnyRun = (found: FoundRun): ExperimentRun =>
-  found.kind === "uploaded" ? toRun(found.run, found.feedback) : toTracedRun(found.run, found.feedback);
+const toAnyRun = (found: FoundRun, relatives?: RunRelatives): ExperimentRun =>
+  found.kind === "uploaded" ? toRun(found.run, found.feedback) : toTracedRun(found.run, found.feedback, relatives);
+
+/** Returns the URL of an attachment of the run with this id. */
+type AttachmentUrl = (attachment: { name: string; token: string }, run_id: string) => string;
 
 export const toAnyRunV2 = (found: FoundRun, base_url: string, names: readonly NameV2[]): Partial<RunV2> =>
   found.kind === "uploaded"
     ? runV2(UPLOADED_RUN_V2, { ...found, base_url }, names)
     : runV2(TRACED_RUN_V2, { ...found, base_url }, names);
 
-/** A run with the ids of all runs below it, and with links to its attachments. */
-export async function fullRun(
+/** @param base_url the address of the server, for the links to attachments and shared runs */
+async function toAnyRunsV2(
   read: Tx,
-  found: FoundRun,
-  urlOf: (attachment: { name: string; token: string }) => string,
-): Promise<ExperimentRun> {
-  if (found.kind === "uploaded") return toRun(found.run, found.feedback);
-  const attachments = (await attachmentsOf(read, [found.run.run_no])).map((attachment) => [
-    `attachment.${attachment.name}`,
-    { presigned_url: urlOf(attachment), mime_type: attachment.mime_type },
-  ]);
-  const relatives = { below: await runsBelow(read, found.run), attachments: Object.fromEntries(attachments) };
-  return toTracedRun(found.run, found.feedback, relatives);
+  items: FoundRun[],
+  base_url: string,
+  names: readonly NameV2[],
+): Promise<Partial<RunV2>[]> {
+  const runs = items.map((found) => toAnyRunV2(found, base_url, names));
+  if (!names.includes("attachments")) return runs;
+  const urlOf = attachmentUrl(`${base_url}/api/v1`);
+  const attachments = await attachmentsOfRuns(read, items);
+  return runs.map((run, index) => {
+    const { run_id } = (items[index] as FoundRun).run;
+    const urls = attachments.get(run_id)?.map((attachment) => [attachment.name, urlOf(attachment)]) ?? [];
+    return { ...run, attachments: Object.fromEntries(urls) };
+  });
 }
 
-/** @param adapt changes each run before the fields are selected */
+/** The attachments of traced runs by run id. Runs without attachments are missing. */
+async function attachmentsOfRuns(read: Tx, items: readonly FoundRun[]) {
+  const traced = items.flatMap((found) => (found.kind === "traced" ? found.run : []));
+  const ids = new Map(traced.map(({ run_no, run_id }) => [run_no, run_id]));
+  return Map.groupBy(await attachmentsOf(read, [...ids.keys()]), ({ run_no }) => ids.get(run_no) as string);
+}
+
+/** A run with the ids of all runs below it, and with links to its attachments. */
+export async function fullRun(read: Tx, found: FoundRun, urlOf: AttachmentUrl): Promise<ExperimentRun> {
+  const below = found.kind === "traced" ? await runsBelow(read, found.run) : undefined;
+  const [run] = await listedRuns(read, [found], urlOf, below);
+  return run as ExperimentRun;
+}
+
+/** Runs with links to their attachments. */
+export async function listedRuns(
+  read: Tx,
+  items: readonly FoundRun[],
+  urlOf: AttachmentUrl,
+  below?: RunRelatives["below"],
+): Promise<ExperimentRun[]> {
+  const attachments = await attachmentsOfRuns(read, items);
+  return items.map((found) => {
+    const { run_id } = found.run;
+    const urls = toAttachmentUrls(attachments.get(run_id) ?? [], (attachment) => urlOf(attachment, run_id));
+    return toAnyRun(found, { below, attachments: urls });
+  });
+}
+
+interface QueryOptions {
+  urlOf: AttachmentUrl;
+  /** Changes each run before the fields are selected. */
+  adapt?: (run: ExperimentRun) => ExperimentRun;
+}
+
 export async function queryPage(
   read: Tx,
   workspace: Workspace,
   search: AnyRunSearch,
   body: RunQuery,
-  adapt: (run: ExperimentRun) => ExperimentRun = (run) => run,
+  { urlOf, adapt = (run) => run }: QueryOptions,
 ) {
   const fields = body.select;
   const limit = Math.min(body.limit, MAX_PAGE_SIZE);
@@ -213,9 +255,11 @@ export async function queryPage(
   const feedback = !fields || fields.includes("feedback_stats");
   const page = { descending: body.order === "desc", cursor: body.cursor, limit, payloads, feedback };
   const { items, next } = await readPage(read, workspace, search, page);
-  const all = items.map((found) => adapt(toAnyRun(found)));
+  const needsAttachments = !fields || fields.includes("s3_urls");
+  const all = needsAttachments ? await listedRuns(read, items, urlOf) : items.map((found) => toAnyRun(found));
+  const adapted = all.map(adapt);
   const selected = new Set([...(fields ?? []), ...ALWAYS_SELECTED]);
-  const runs = fields ? all.map((run) => selectFields(run, (name) => selected.has(name))) : all;
+  const runs = fields ? adapted.map((run) => selectFields(run, (name) => selected.has(name))) : adapted;
   return { runs, cursors: { next, prev: null }, search_cursors: null, parsed_query: body.filter ?? null };
 }
 
