@@ -14,6 +14,7 @@ import type { SpanExport } from "./otlp/span-export.ts";
 import { OtlpError } from "./otlp/wire-fields.ts";
 import { decompressed, type IngestRequest, MAX_REPORTED, readChanges } from "./read-changes.ts";
 import { deleteSubtrees, endOperations, type TraceEnd } from "./run-tree.ts";
+import { MAX_FIELD_BYTES, removeTooLarge } from "./size-limits.ts";
 import { TraceSessions } from "./trace-sessions.ts";
 import { relatedIds, TraceWriter } from "./trace-writer.ts";
 import type { PriceMaps } from "./usage/price-maps.ts";
@@ -103,8 +104,12 @@ export class Ingestion {
     return this.#turns.use(sent, deadline_ms, unpack, async (unpacked) => {
       try {
         const { changes, rejected } = toTraceChanges(readOtlpRequest(unpacked, content_type), request.headers);
+        // The spans of these fields are stored, so they are reported without being counted as rejected.
+        const removed = unpacked.byteLength > MAX_FIELD_BYTES ? removeTooLarge(changes) : [];
+        const warnings = removed.slice(0, MAX_REPORTED).map(({ loc, msg }) => `${loc.slice(1).join(".")}: ${msg}`);
         const refused = await this.#store(caller, changes);
-        const message = [rejected.message, ...refused.map(({ msg }) => msg)].filter((text) => text !== "").join("; ");
+        const messages = [rejected.message, ...warnings, ...refused.map(({ msg }) => msg)];
+        const message = messages.filter((text) => text !== "").join("; ");
         return respond(200, otlpResponse(content_type, { count: rejected.count + refused.length, message }));
       } catch (error) {
         if (!(error instanceof OtlpError)) throw error;
