@@ -265,6 +265,26 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.session("feedback to")).feedback_stats).toMatchObject({ style: { n: 1, avg: 1 } });
   });
 
+  it("counts feedback once its run is there", async () => {
+    const session = (await client.json("POST", "/api/v1/sessions", { name: "counted later" })).body;
+    const traced = run({ session_name: "counted later" });
+    const early = { session_id: session.id, run_id: traced.id, key: "correct", score: 1 };
+    const { id } = (await client.json("POST", "/api/v1/feedback", early)).body;
+    await client.json("POST", "/api/v1/feedback", { session_id: session.id, key: "whole", score: 0.5 });
+    await client.post(run({ session_name: "counted later" }));
+    const before = await client.session("counted later");
+    expect([before.feedback_stats, before.session_feedback_stats]).toMatchObject([{}, { whole: { n: 1 } }]);
+    expect(before.feedback_stats).toEqual({});
+    expect((await client.get(`/feedback/${id}`)).body).toMatchObject({ run_id: traced.id, score: 1 });
+    expect((await client.get(`/feedback?session=${session.id}&key=correct`)).body).toMatchObject([{ id }]);
+    await client.post(traced);
+    const after = await client.session("counted later");
+    expect([after.feedback_stats, after.session_feedback_stats]).toMatchObject([
+      { correct: { n: 1, avg: 1 } },
+      { whole: { n: 1 } },
+    ]);
+  });
+
   it("attaches feedback that comes before the run, with the run, and again", async () => {
     const [root, , model] = tree({ session_name: "feedback" });
     const early = { run_id: root.id, key: "correct", score: true, start_time: Date.now() };

@@ -136,12 +136,24 @@ export type FeedbackStatsInput = Pick<
   "run_id" | "example_index" | "repetition" | "key" | "score" | "value" | "comment" | "source" | "is_error"
 >;
 
-/** The feedback of an experiment, for one key or for all keys. */
+/** The feedback of an experiment, for one key or for all keys. Feedback whose run has not arrived is not counted. */
 export function feedbackStatsInputs(tx: Tx, experiment_no: number, key?: string): Promise<FeedbackStatsInput[]> {
   let query = tx.k
-    .selectFrom("feedback")
+    .selectFrom("feedback as f")
     .select(["run_id", "example_index", "repetition", "key", "score", "value", "comment", "source", "is_error"])
-    .where("experiment_no", "=", experiment_no);
+    .where("experiment_no", "=", experiment_no)
+    .where(({ exists, or, eb, selectFrom }) =>
+      or([
+        eb("f.run_id", "is", null),
+        eb("f.example_index", "is not", null),
+        exists(
+          selectFrom("trace_runs as t")
+            .select("t.run_no")
+            .whereRef("t.tenant_id", "=", "f.tenant_id")
+            .whereRef("t.run_id", "=", "f.run_id"),
+        ),
+      ]),
+    );
   if (key !== undefined) query = query.where("key", "=", key);
   // Comments are shown in the order of their creation.
   return tx.all(query.orderBy("created_us").orderBy("feedback_id"));

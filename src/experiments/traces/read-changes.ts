@@ -108,12 +108,16 @@ class ChangeReader implements ReadChanges {
   readonly feedback: TraceChanges["feedback"] = [];
   readonly refused: InvalidPart[] = [];
 
-  read(request: IngestRequest, bytes: Uint8Array, max_bytes: number): void {
-    if (request.kind === "multipart") return this.#readMultipart(bytes, request.content_type, max_bytes);
+  /** @throws ApiError when the body cannot be read */
+  read({ kind, run_id, content_type }: IngestRequest, bytes: Uint8Array, max_bytes: number): void {
+    if (kind === "multipart") {
+      this.#readMultipart(bytes, content_type, max_bytes);
+      return;
+    }
     const body = parseBody(bytes);
-    if (request.kind === "batch") return this.#readBatch(body);
-    const id = request.kind === "update" ? request.run_id : (body.id ?? crypto.randomUUID());
-    this.#add(request.kind === "update" ? "patch" : "post", { ...body, id }, []);
+    if (kind === "batch") this.#readBatch(body);
+    else if (kind === "update") this.#add("patch", { ...body, id: run_id }, []);
+    else this.#add("post", { ...body, id: body.id ?? crypto.randomUUID() }, []);
   }
 
   report(parts: InvalidPart[]): void {
