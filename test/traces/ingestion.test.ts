@@ -265,6 +265,25 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.session("feedback to")).feedback_stats).toMatchObject({ style: { n: 1, avg: 1 } });
   });
 
+  it("replaces feedback that is sent again with its id", async () => {
+    const session_name = "feedback again";
+    const [traced, other] = [run({ session_name }), run({ session_name })];
+    await client.post(traced, other);
+    const id = randomUUID();
+    const send = (fields: object) => client.json("POST", "/feedback", { id, run_id: traced.id, key: "k", ...fields });
+    const first = await send({ score: 0 });
+    const again = await send({ score: 1 });
+    expect([first.status, again.status]).toEqual([200, 200]);
+    expect(again.body).toMatchObject({ id, score: 1, created_at: first.body.created_at });
+    for (const fields of [{ run_id: other.id }, { key: "other" }])
+      expect(await send(fields)).toMatchObject({ status: 409, body: { detail: expect.stringContaining(id) } });
+    const session = await client.session(session_name);
+    expect(session.feedback_stats).toMatchObject({ k: { n: 1, avg: 1 } });
+    const ofSession = { id: randomUUID(), session_id: session.id, key: "whole" };
+    for (const score of [0, 0.5]) await client.json("POST", "/feedback", { ...ofSession, score });
+    expect((await client.session(session_name)).session_feedback_stats).toMatchObject({ whole: { n: 1, avg: 0.5 } });
+  });
+
   it("counts feedback once its run is there", async () => {
     const session = (await client.json("POST", "/api/v1/sessions", { name: "counted later" })).body;
     const traced = run({ session_name: "counted later" });

@@ -50,14 +50,9 @@ const findQuery = prepared<Pick<FeedbackRow, "tenant_id" | "feedback_id">, FullF
 export const findFeedback = (tx: Tx, tenant_id: string, feedback_id: string): Promise<FullFeedback | undefined> =>
   tx.first(findQuery(tx, { tenant_id, feedback_id }));
 
-/** Returns the feedback of any workspace that has one of the ids. */
-export const takenFeedbackIds = (
-  tx: Tx,
-  ids: string[],
-): Promise<Pick<FeedbackRow, "feedback_id" | "experiment_no">[]> =>
-  byIds(ids, (batch) =>
-    tx.all(tx.k.selectFrom("feedback").select(["feedback_id", "experiment_no"]).where("feedback_id", "in", batch)),
-  );
+/** Returns the feedback of any workspace that has one of the ids, because they are unique in the table. */
+export const takenFeedbackIds = (tx: Tx, ids: string[]): Promise<FeedbackRow[]> =>
+  byIds(ids, (batch) => tx.all(tx.k.selectFrom("feedback").selectAll().where("feedback_id", "in", batch)));
 
 /** A page of feedback, newest first. */
 export function listFeedback(tx: Tx, tenant_id: string, filter: FeedbackQuery): Promise<FullFeedback[]> {
