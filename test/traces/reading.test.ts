@@ -30,6 +30,27 @@ describe.each(databases)("runs that are read on %s", (database) => {
     expect(whole.inputs).toEqual(failed.inputs);
   });
 
+  it("are sorted by start time, then by their place in the tree, on all pages", async () => {
+    const session_name = randomUUID();
+    const roots = Array.from({ length: 4 }, () => run({ session_name }));
+    const children = roots.flatMap((parent) => [run({ parent, session_name }), run({ parent, session_name })]);
+    const all = [...roots, ...children, ...children.map((parent) => run({ parent, session_name }))];
+    await client.post(...all);
+    const { session_id } = await client.read(all[0]?.id as string);
+    const orders = all.map(({ dotted_order }) => dotted_order).sort();
+    for (const order of ["asc", "desc"]) {
+      const found: string[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const body = { session: [session_id], select: ["dotted_order"], limit: 3, order, cursor };
+        const page = (await client.json("POST", "/api/v1/runs/query", body)).body;
+        found.push(...page.runs.map(({ dotted_order }: { dotted_order: string }) => dotted_order));
+        cursor = page.cursors.next ?? undefined;
+        if (!cursor) break;
+      }
+      expect(found).toEqual(order === "asc" ? orders : orders.toReversed());
+    }
+  });
+
   it("link to their attachments in lists", async () => {
     const session_name = randomUUID();
     const [first, second] = [run({ session_name }), run({ session_name, at: 10 })];

@@ -5,11 +5,18 @@ import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "../contract/runs.ts";
 import type { RunQueryV2, RunV2 } from "../contract/v2/runs.ts";
 import { attachmentUrl, selectFields, toAttachmentUrls } from "../serialization/records.ts";
-import { type NameV2, runV2, selectedNames, toRun, UPLOADED_RUN_V2 } from "../serialization/run-records.ts";
+import {
+  dottedOrder,
+  type NameV2,
+  runV2,
+  selectedNames,
+  toRun,
+  UPLOADED_RUN_V2,
+} from "../serialization/run-records.ts";
 import { type RunRelatives, TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
 import { percentile } from "../statistics/describe.ts";
 import { type FeedbackStatsInput, feedbackAt, feedbackOfRuns } from "../storage/feedback.ts";
-import { type FullRun, findRun, type RunCursor, searchRunKeys, searchRuns } from "../storage/runs.ts";
+import { type FullRun, findRun, type RunPosition, searchRunKeys, searchRuns } from "../storage/runs.ts";
 import { sumOutcomes } from "../storage/traces/outcome-sums.ts";
 import {
   attachmentsOf,
@@ -28,7 +35,7 @@ import {
   payloadsOf,
   readAttachment,
 } from "../storage/traces/traces.ts";
-import { readCursor, writeCursor } from "./run-cursor.ts";
+import { readPosition, writePosition } from "./run-cursor.ts";
 import { type AnyRunSearch, toSearch, toSearchV2 } from "./run-search.ts";
 import { computeRunStats, feedbackStats, type RunOutcome } from "./stats.ts";
 
@@ -139,14 +146,14 @@ interface PageOptions {
   feedback?: boolean;
 }
 
-/** Reads a page of uploaded and traced runs, merged by start time and id. */
+/** Reads a page of uploaded and traced runs, merged by start time and position in the tree. */
 export async function readPage(
   read: Tx,
   { tenant_id }: Workspace,
   { uploaded, traced }: AnyRunSearch,
   { cursor, limit, feedback = true, ...options }: PageOptions,
 ): Promise<{ items: FoundRun[]; next: string | null }> {
-  const page = { ...options, after: cursor === undefined ? undefined : readCursor(cursor), limit: limit + 1 };
+  const page = { ...options, after: cursor === undefined ? undefined : readPosition(cursor), limit: limit + 1 };
   const rows = uploaded ? await searchRuns(read, tenant_id, uploaded, page) : [];
   const runs = traced ? await searchTraceRuns(read, tenant_id, traced, page) : [];
   if (!page.payloads) await readFullErrors(read, runs);
@@ -159,7 +166,7 @@ export async function readPage(
     return { kind: "uploaded", run, feedback: ofRows.get(runKeyText(run)) ?? [] };
   });
   const last = rows.length + runs.length > limit ? found.at(-1) : undefined;
-  return { items, next: last ? writeCursor(last) : null };
+  return { items, next: last ? writePosition(positionOf(last)) : null };
 }
 
 /** Reads the full text of truncated errors from the payloads, because rows contain only the beginning. */
@@ -173,10 +180,18 @@ async function readFullErrors(read: Tx, runs: FullTraceRun[]): Promise<void> {
   for (const run of cut) run.full_error = errors.get(run.run_no) ?? null;
 }
 
-function inOrder<Run extends RunCursor>(runs: Run[], descending: boolean): Run[] {
+function inOrder(runs: (FullRun | FullTraceRun)[], descending: boolean): (FullRun | FullTraceRun)[] {
   const sign = descending ? -1 : 1;
-  return runs.sort((a, b) => sign * (a.start_us - b.start_us || (a.run_id < b.run_id ? -1 : 1)));
+  return runs
+    .map((run) => ({ run, ...positionOf(run) }))
+    .sort((a, b) => sign * (a.start_us - b.start_us || (a.dotted_order < b.dotted_order ? -1 : 1)))
+    .map(({ run }) => run);
 }
+
+const positionOf = (run: FullRun | FullTraceRun): RunPosition => ({
+  start_us: run.start_us,
+  dotted_order: "run_no" in run ? run.dotted_order : dottedOrder(run),
+});
 
 const toAnyRun = (found: FoundRun, relatives?: RunRelatives): ExperimentRun =>
   found.kind === "uploaded" ? toRun(found.run, found.feedback) : toTracedRun(found.run, found.feedback, relatives);
