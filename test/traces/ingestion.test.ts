@@ -216,6 +216,10 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.json("POST", "/runs/batch", { post: [run()] })).status).toBe(202);
     const started = await client.json("POST", "/runs", { assistant_id: "echo", input: {} });
     expect(started.body.run_id).toBeDefined();
+    for (const body of [{}, { post: [] }, { post: null, patch: null }, { other: 1 }])
+      expect(await client.json("POST", "/runs/batch", body)).toMatchObject({ status: 202, body: {} });
+    for (const body of [null, 1, "text", { assistant_id: "echo" }])
+      expect(await client.json("POST", "/runs/batch", body)).toMatchObject({ status: 422 });
     expect((await client.json("POST", "/runs/batch", [{ assistant_id: "echo", input: {} }])).body).toHaveLength(1);
     expect((await client.json("POST", "/runs", [])).status).toBe(422);
     // Large bodies are read in another thread.

@@ -86,7 +86,11 @@ interface OwnBody {
 
 /** A request to create an agent run has an `assistant_id`; a traced run does not. */
 const RUN_CREATE: OwnBody = { keys: ["assistant_id"], isOwn: (found) => found.length === 0 };
-const RUN_BATCH: OwnBody = { keys: ["post", "patch"], isOwn: (found) => found.length > 0 };
+/** A batch of agent runs is a list. The agent server refuses a single agent run, which would otherwise be ignored as an empty batch. */
+const RUN_BATCH: OwnBody = {
+  keys: ["post", "patch", "assistant_id"],
+  isOwn: (found) => found.length === 0 || found.some((key) => key !== "assistant_id"),
+};
 
 /**
  * Passes a request to the agent server unless its body contains traces or is compressed. The caller needs the responding product's scope.
