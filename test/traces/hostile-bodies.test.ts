@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { gzipSync, zstdCompressSync } from "node:zlib";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PendingBodies } from "../../src/experiments/http/pending-bodies.ts";
 import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
@@ -56,6 +57,31 @@ describe("a hostile body of traces", () => {
     const answer = await send(pack(Buffer.alloc(300 * MIB)), { "content-encoding": encoding });
     expect(answer.status).toBe(413);
     expect(performance.now() - started_at).toBeLessThan(20_000);
+  });
+
+  it("of spans is refused in the format of the request", async () => {
+    const bomb = zstdCompressSync(Buffer.alloc(300 * MIB));
+    const visitor = new TraceClient(api.service, {});
+    for (const [sender, body, encoding, status, code, message] of [
+      [client, Buffer.from("x"), "gzip", 400, 3, "not valid gzip"],
+      [client, Buffer.from("x"), "zstd", 400, 3, "not valid zstd"],
+      [client, Buffer.from([0xff]), "identity", 400, 3, "not a valid protobuf"],
+      [client, Buffer.from("x"), "br", 415, 3, "br"],
+      [client, bomb, "zstd", 413, 8, "larger than"],
+      [visitor, Buffer.from("x"), "identity", 401, 16, "API key"],
+    ] as const) {
+      const headers = { "content-type": "application/x-protobuf", "content-encoding": encoding };
+      const answer = await sender.send("POST", "/otel/v1/traces", new Uint8Array(body), headers);
+      expect([answer.status, answer.headers.get("content-type")]).toEqual([status, "application/x-protobuf"]);
+      const reader = new BinaryReader(answer.bytes);
+      expect([reader.tag()[0], reader.int32(), reader.tag()[0]]).toEqual([1, code, 2]);
+      expect(reader.string()).toContain(message);
+    }
+    const json = { "content-type": "application/json", "content-encoding": "gzip" };
+    expect(await client.send("POST", "/otel/v1/traces", "x", json)).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("not valid gzip") },
+    });
   });
 
   it("with keys of prototypes is stored as data, or refused with the reason", async () => {

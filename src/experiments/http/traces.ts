@@ -5,6 +5,7 @@ import type { App, Env } from "../../platform/http/route.ts";
 import { uuidOrHex } from "../contract/fields.ts";
 import { priceRoutes } from "../contract/traces/prices.ts";
 import type { AttachmentInfo } from "../storage/traces/traces.ts";
+import { isProtobuf, otlpErrorBody, PROTOBUF } from "../traces/otlp/otlp-status.ts";
 import type { IngestRequest } from "../traces/read-changes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { PendingBodies } from "./pending-bodies.ts";
@@ -16,9 +17,23 @@ export interface TraceRoutesOptions {
   upload_limit_bytes: number;
 }
 
+const isSpanExport = (path: string): boolean => path.endsWith("/otel/v1/traces");
+
 /** Whether the limits for trace ingestion apply to the body of a request, instead of the general limit. */
-export const isTraceBody = (path: string): boolean =>
-  path.endsWith("/runs/multipart") || path.endsWith("/otel/v1/traces");
+export const isTraceBody = (path: string): boolean => path.endsWith("/runs/multipart") || isSpanExport(path);
+
+/** An error as a google.rpc.Status, for OTLP exporters that send protobuf. Undefined for other requests. */
+export function otlpErrorResponse(
+  { req }: Context,
+  status: number,
+  detail: string,
+  headers: Record<string, string>,
+): Response | undefined {
+  const content_type = req.header("content-type") ?? "";
+  if (!isSpanExport(req.path) || !isProtobuf(content_type)) return undefined;
+  const body = otlpErrorBody(content_type, status, detail);
+  return new Response(body, { status, headers: { ...headers, "content-type": PROTOBUF } });
+}
 
 /** Serves the ingestion of runs below each of the prefixes. */
 export function serveTraces(app: App, prefixes: readonly string[], options: TraceRoutesOptions): void {
