@@ -86,7 +86,7 @@ export class TraceClient {
   ) {
     const request = new Request(`http://localhost${path}`, { method, body, headers: { ...this.#headers, ...headers } });
     const response = await this.#service.threadmill.fetch(request);
-    const bytes = await response.bytes();
+    const bytes = new Uint8Array(await response.arrayBuffer());
     const isJson = response.headers.get("content-type")?.startsWith("application/json");
     const value = isJson ? JSON.parse(Buffer.from(bytes).toString()) : undefined;
     return { status: response.status, headers: response.headers, bytes, body: value };

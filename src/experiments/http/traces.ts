@@ -80,11 +80,11 @@ export function serveAttachments(app: App, prefixes: readonly string[], experime
     });
   const respondWithRun = async (info: AttachmentInfo) => respond(info, await runs.readAttachment(info));
   for (const prefix of prefixes) {
-    app.get(`${prefix}/public/attachments/:token`, async ({ req }) => {
-      const token = req.param("token");
-      const ofExample = (await examples.findAttachment(token)).value();
-      if (ofExample) return respond(ofExample, await examples.readAttachment(token));
-      return respondWithRun((await runs.findAttachment(token)).value());
+    app.get(`${prefix}/public/attachments/:link`, async ({ req }) => {
+      const link = req.param("link");
+      const ofExample = (await examples.findAttachment(link)).value();
+      if (ofExample) return respond(ofExample, await examples.readAttachment(ofExample.token));
+      return respondWithRun((await runs.findAttachment(link)).value());
     });
     app.get(`${prefix}/public/:share_token/run/:run_id/attachments/:name`, async ({ req }) => {
       const { share_token, run_id, name } = req.param();

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds, isoOfMilliseconds } from "../../platform/lib/times.ts";
+import { signAttachmentLink } from "../attachment-links.ts";
 import type { Dataset } from "../contract/datasets/datasets.ts";
 import type { Example } from "../contract/datasets/examples.ts";
 import type { Feedback } from "../contract/feedback/feedback.ts";
@@ -93,7 +94,7 @@ interface AttachmentLink {
 export const attachmentUrl =
   (base_url: string) =>
   ({ token }: Pick<AttachmentLink, "token">): string =>
-    `${base_url}/public/attachments/${token}`;
+    `${base_url}/public/attachments/${signAttachmentLink(token, Date.now())}`;
 
 /** The addresses of attachments, by `attachment.{name}`. */
 export const toAttachmentUrls = (

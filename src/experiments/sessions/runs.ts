@@ -2,6 +2,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isoOfMicroseconds } from "../../platform/lib/times.ts";
+import { openAttachmentLink } from "../attachment-links.ts";
 import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "../contract/runs.ts";
 import type { RunQueryV2, RunV2 } from "../contract/v2/runs.ts";
 import { attachmentUrl, selectFields, toAttachmentUrls } from "../serialization/records.ts";
@@ -30,7 +31,7 @@ import {
 } from "../storage/traces/trace-search.ts";
 import {
   type AttachmentInfo,
-  findAttachment,
+  attachmentsBySecret,
   MAX_ERROR_CHARS,
   payloadsOf,
   readAttachment,
@@ -112,14 +113,14 @@ export const runOperations = ({ read }: Database) => ({
   },
 
   /**
-   * The token in the address of an attachment grants access to it: the official clients fetch attachments without a key.
+   * The link in the address of an attachment grants access to it: the official clients fetch attachments without a key.
    *
-   * @throws ApiError when the token is unknown, for example because the run was deleted
+   * @throws ApiError when the link is wrong or has expired, or the run was deleted
    */
-  async findAttachment(token: string): Promise<AttachmentInfo> {
-    const found = await findAttachment(read, token);
+  async findAttachment(link: string): Promise<AttachmentInfo> {
+    const found = await openAttachmentLink(link, Date.now(), (id) => attachmentsBySecret(read, id));
     if (!found) throw new ApiError("not_found");
-    return found;
+    return { run_no: found.run_no, name: found.name, mime_type: found.mime_type };
   },
 
   readAttachment: ({ run_no, name }: AttachmentInfo): Promise<Uint8Array> => readAttachment(read, run_no, name),

@@ -155,8 +155,18 @@ export async function attachmentNames(tx: Tx, run_no: number): Promise<string[]>
 
 export type AttachmentInfo = Pick<TraceAttachmentRow, "run_no" | "name" | "mime_type">;
 
-export const findAttachment = (tx: Tx, token: string): Promise<AttachmentInfo | undefined> =>
-  tx.first(tx.k.selectFrom("trace_attachments").select(["run_no", "name", "mime_type"]).where("token", "=", token));
+/** The attachments whose token begins with the text: usually one. */
+export const attachmentsBySecret = (tx: Tx, beginning: string): Promise<(AttachmentInfo & { token: string })[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("trace_attachments")
+      .select(["run_no", "name", "mime_type", "token"])
+      .where(tokenBeginsWith(beginning)),
+  );
+
+/** Tokens are hexadecimal. A range, so that the database uses the index. */
+export const tokenBeginsWith = (beginning: string) =>
+  sql<boolean>`token >= ${beginning} and token < ${`${beginning}g`}`;
 
 export const attachmentOf = (tx: Tx, run_no: number, name: string): Promise<AttachmentInfo | undefined> =>
   tx.first(
