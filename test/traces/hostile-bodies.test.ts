@@ -11,6 +11,21 @@ import { multipart, partsOf, run, type TestRun, TraceClient } from "./trace-clie
 const BODY = { "content-type": "multipart/form-data; boundary=----boundary" };
 const MIB = 2 ** 20;
 
+/** A body of 60 MiB that does not end before `end`, as long as the service reads it. */
+function openBody(api: Scenario, headers: Record<string, string>, end: PromiseWithResolvers<void>) {
+  let sent = 0;
+  const body = new ReadableStream({
+    async pull(controller) {
+      if (sent === 60) await end.promise;
+      if (sent++ < 60) controller.enqueue(new Uint8Array(MIB));
+      else controller.error(new Error("The client disconnects."));
+    },
+  });
+  const init = { method: "POST", body, headers: { ...BODY, ...headers }, duplex: "half" } as RequestInit;
+  const answer = api.service.threadmill.fetch(new Request("http://localhost/api/v1/runs/multipart", init));
+  return { answer, end: end.resolve, sent: () => sent };
+}
+
 describe("a hostile body of traces", () => {
   let api: Scenario;
   let client: TraceClient;
@@ -322,26 +337,49 @@ describe("a hostile body of traces", () => {
 
   it("leaves room for the bodies of other workspaces", async () => {
     const end = Promise.withResolvers<void>();
-    /** A body of 60 MiB that does not end, as long as the service reads it. */
-    const open = () => {
-      let sent = 0;
-      const body = new ReadableStream({
-        async pull(controller) {
-          if (sent === 60) await end.promise;
-          if (sent++ < 60) controller.enqueue(new Uint8Array(MIB));
-          else controller.error(new Error("The client disconnects."));
-        },
-      });
-      const init = { method: "POST", body, headers: { ...BODY, ...headers }, duplex: "half" } as RequestInit;
-      const answer = api.service.threadmill.fetch(new Request("http://localhost/api/v1/runs/multipart", init));
-      return { answer, sent: () => sent };
-    };
-    const opened = Array.from({ length: 6 }, open);
+    const opened = Array.from({ length: 6 }, () => openBody(api, headers, end));
     await until("the first body is there", async () => opened[0]?.sent() === 60);
     expect(opened.reduce((sum, { sent }) => sum + sent(), 0)).toBeLessThan(170);
     expect((await other.post(run())).status).toBe(202);
     end.resolve();
     await Promise.all(opened.map(({ answer }) => answer));
+    expect((await client.post(run())).status).toBe(202);
+  });
+});
+
+describe("bodies that are more than the service can store", () => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await closedService("sqlite");
+  });
+  afterAll(() => api.stop());
+
+  it("wait for room, and are refused when there is none in 8 s", async () => {
+    const newHeaders = async () => newCaller(api, { tenant_id: await newWorkspace(api) });
+    const client = new TraceClient(api.service, await newHeaders());
+    const isSent = (body: { sent: () => number }, mib: number) =>
+      until(`${mib} MiB are sent`, async () => body.sent() >= mib);
+    const open = async () => openBody(api, await newHeaders(), Promise.withResolvers());
+    const bodies = await Promise.all(Array.from({ length: 4 }, open));
+    for (const body of bodies) await isSent(body, 60);
+    const fifth = await open();
+    await isSent(fifth, 17);
+    const held = client.post(run());
+    bodies[0]?.end();
+    expect((await held).status).toBe(202);
+    await isSent(fifth, 60);
+
+    const sixth = await open();
+    await isSent(sixth, 17);
+    const started_at = performance.now();
+    const refused = await client.post(run());
+    const seconds = (performance.now() - started_at) / 1000;
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(Math.round(seconds)).toBeGreaterThanOrEqual(8);
+    expect(seconds).toBeLessThan(10);
+    expect((await sixth.answer).status).toBe(503);
+    for (const body of [...bodies, fifth]) body.end();
+    await Promise.all([...bodies, fifth].map(({ answer }) => answer));
     expect((await client.post(run())).status).toBe(202);
   });
 });
@@ -365,6 +403,20 @@ describe("the bodies of a workspace that wait for room", () => {
     stored.resolve(1);
     await stored.promise;
     expect(await pending.use("one", body(1), async (bytes) => bytes.length)).toBe(MIB);
+  });
+
+  it("wait at most once as long, for room and for the result together", async () => {
+    const max_wait_ms = 2_000;
+    const pending = new PendingBodies(max_wait_ms);
+    const full = (mib: number) => ({ chunks: [new Uint8Array(mib * MIB)], length: undefined });
+    const stored = Promise.withResolvers<string>();
+    const first = pending.use("one", full(63), () => stored.promise);
+    const started_at = Date.now();
+    const second = pending.use("one", full(2), async (_, deadline_ms) => deadline_ms);
+    await until("half of the time is over", async () => Date.now() - started_at > max_wait_ms / 2);
+    stored.resolve("stored");
+    await first;
+    expect((await second) - started_at).toBeLessThan(max_wait_ms * 1.25);
   });
 
   it("are not read until a body is stored", async () => {
