@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { zstdCompressSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 
@@ -208,6 +208,53 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     const answer = await client.send("POST", "/api/v1/runs/multipart", body, all);
     expect(answer.status).toBe(status);
     expect(typeof answer.body.detail).toBe("string");
+  });
+
+  it.each(["gzip", "zstd"] as const)("takes %s on all routes, also on those of the agent server", async (encoding) => {
+    const pack = { gzip: gzipSync, zstd: zstdCompressSync }[encoding];
+    const send = (method: string, path: string, body: object) =>
+      client.send(method, path, new Uint8Array(pack(JSON.stringify(body))), {
+        "content-type": "application/json",
+        "content-encoding": encoding,
+      });
+    for (const prefix of ["", "/api/v1"]) {
+      const [created, posted] = [run(), run()];
+      expect(await send("POST", `${prefix}/runs`, created)).toMatchObject({ status: 202, body: {} });
+      const update = { outputs: { changed: encoding } };
+      expect((await send("PATCH", `${prefix}/runs/${created.id}`, update)).status).toBe(202);
+      const patch = [{ id: posted.id, name: encoding }];
+      expect((await send("POST", `${prefix}/runs/batch`, { post: [posted], patch })).status).toBe(202);
+      expect(await client.read(created.id)).toMatchObject({ name: "run", outputs: { changed: encoding } });
+      expect(await client.read(posted.id)).toMatchObject({ name: encoding });
+
+      const [traceId, spanId] = [randomUUID().replaceAll("-", ""), randomUUID().slice(-12).padStart(16, "1")];
+      const time = { startTimeUnixNano: "1769860800000000000", endTimeUnixNano: "1769860801000000000" };
+      const span = { traceId, spanId, name: `${encoding} span`, ...time };
+      const spans = { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] };
+      expect((await send("POST", `${prefix}/otel/v1/traces`, spans)).status).toBe(200);
+      const run_id = `00000000-0000-0000-${spanId.slice(0, 4)}-${spanId.slice(4)}`;
+      expect((await client.read(run_id)).name).toBe(`${encoding} span`);
+      expect((await client.sendParts(partsOf("post", [run()]), encoding)).status).toBe(202);
+    }
+  });
+
+  it("keeps at most 100 attachments of a run, and names the run of the others", async () => {
+    const traced = run();
+    const parts = (from: number, to: number) =>
+      Object.fromEntries(
+        Array.from({ length: to - from }, (_, i) => [
+          `attachment.${traced.id}.${from + i}`,
+          [Buffer.from("x"), "text/plain"],
+        ]),
+      );
+    expect((await client.sendParts({ ...partsOf("post", [traced]), ...parts(0, 99) })).status).toBe(202);
+    const answer = await client.sendParts({ ...partsOf("patch", [{ id: traced.id, name: "new" }]), ...parts(98, 103) });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { detail: Array(3).fill({ loc: ["body", traced.id], msg: expect.stringContaining("at most 100") }) },
+    });
+    const read = await client.read(traced.id);
+    expect([read.name, Object.keys(read.s3_urls).length]).toEqual(["new", 100]);
   });
 
   it("decides by the body whether a root path belongs to the agent server", async () => {
