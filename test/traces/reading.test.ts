@@ -51,6 +51,35 @@ describe.each(databases)("runs that are read on %s", (database) => {
     }
   });
 
+  it("are counted by type, name, tag and metadata key", async () => {
+    const session_name = randomUUID();
+    const metadata = { user: "u", 'odd "key"': 1 };
+    await client.post(
+      run({ session_name, name: "agent", tags: ["a", "a"], extra: { metadata } }),
+      run({ session_name, name: "agent", run_type: "llm", tags: ["a", "b"], extra: { metadata: { user: "v" } } }),
+      run({ session_name, name: 'the "tool"', run_type: "tool" }),
+    );
+    const list = async (more: string) =>
+      (await client.get(`/sessions?name=${session_name}&include_stats=true${more}`)).body[0];
+    expect((await list("")).run_facets).toEqual([]);
+    const { id, run_facets } = await list("&facets=true");
+    expect(run_facets.map(({ key, value, n }: Record<string, unknown>) => [key, value, n])).toEqual([
+      ["run_type", "chain", 1],
+      ["run_type", "llm", 1],
+      ["run_type", "tool", 1],
+      ["name", "agent", 2],
+      ["name", 'the "tool"', 1],
+      ["tag", "a", 2],
+      ["tag", "b", 1],
+      ["metadata_key", "user", 2],
+      ["metadata_key", 'odd "key"', 1],
+    ]);
+    for (const { query, n } of run_facets) {
+      const found = await client.query({ session: [id], filter: query, select: ["id"] });
+      expect([query, found.length]).toEqual([query, n]);
+    }
+  });
+
   it("link to their attachments in lists", async () => {
     const session_name = randomUUID();
     const [first, second] = [run({ session_name }), run({ session_name, at: 10 })];

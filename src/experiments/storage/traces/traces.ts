@@ -280,6 +280,26 @@ export function rootsAfter(
   >;
 }
 
+/** The runs of a session that started last. The inner query reads only an index. */
+export const newestRuns = (
+  tx: Tx,
+  experiment_no: number,
+  limit: number,
+): Promise<Pick<TraceRunRow, "run_type" | "name" | "tags" | "metadata">[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("trace_runs")
+      .select(["run_type", "name", "tags", "metadata"])
+      .where("run_no", "in", (q) =>
+        q
+          .selectFrom("trace_runs")
+          .select("run_no")
+          .where("experiment_no", "=", experiment_no)
+          .orderBy("start_us", "desc")
+          .limit(limit),
+      ),
+  );
+
 /** A query of the roots from which a session's statistics are computed. The bound on `start_us` makes SQLite read them by start time. */
 export const rootOutcomes = (tx: Tx, experiment_no: number) =>
   tx.k
