@@ -214,10 +214,10 @@ describe("a hostile body of traces", () => {
       "run",
     ]);
 
-    const alone = run({ inputs: { text } });
-    const created = await client.json("POST", "/api/v1/runs", alone);
-    expect(created).toMatchObject({ status: 422, body: { detail: reason(alone.id, "inputs") } });
-    expect((await client.get(`/runs/${alone.id}`)).status).toBe(404);
+    const single = run({ inputs: { text } });
+    const created = await client.json("POST", "/api/v1/runs", single);
+    expect(created).toMatchObject({ status: 422, body: { detail: reason(single.id, "inputs") } });
+    expect((await client.get(`/runs/${single.id}`)).status).toBe(404);
     const updated = await client.json("PATCH", `/api/v1/runs/${small.id}`, { name: "new", error: text });
     expect(updated).toMatchObject({ status: 422, body: { detail: reason(small.id, "error") } });
     expect(await client.read(small.id)).toMatchObject({ name: "run", error: null });

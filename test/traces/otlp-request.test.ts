@@ -2,9 +2,9 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { JsonTraceSerializer, ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { otlpErrorBody } from "../../src/experiments/contract/traces/otlp-status.ts";
 import { otlpResponse, readOtlpRequest } from "../../src/experiments/traces/otlp/otlp-request.ts";
 import { toTraceChanges } from "../../src/experiments/traces/otlp/otlp-runs.ts";
-import { otlpErrorBody } from "../../src/experiments/traces/otlp/otlp-status.ts";
 import { OtlpError } from "../../src/experiments/traces/otlp/wire-fields.ts";
 
 const PROTOBUF = "application/x-protobuf";

@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { JsonError, parseUntrusted } from "../../../platform/lib/json/json.ts";
-import { isProtobuf, mediaTypeOf, PROTOBUF } from "./otlp-status.ts";
+import { isProtobuf, mediaTypeOf, PROTOBUF } from "../../contract/traces/otlp-status.ts";
 import { type Attributes, attributes, enumOf, id, message, OtlpError, repeated, text, time } from "./wire-fields.ts";
 
 export interface OtlpEvent {
