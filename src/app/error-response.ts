@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { invalidResponse, isVersion2, problemResponse } from "../experiments/http/route.ts";
+import { otlpErrorResponse } from "../experiments/http/traces.ts";
 import { isDiskFull, isUnavailable } from "../platform/database/database-errors.ts";
 import { ApiError, InvalidRequestError } from "../platform/errors.ts";
 import type { SelectHeaders } from "../platform/lib/header-selection.ts";
@@ -9,7 +10,7 @@ import type { Log } from "../platform/lib/log.ts";
 const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * Returns an error as `{"detail": sentence}`. Responses of APIs that list validation errors or use RFC 7807 have other formats.
+ * Returns an error as `{"detail": sentence}`. Responses of APIs that list validation errors, or use RFC 7807 or protobuf, have other formats.
  *
  * @param logged selects the request headers that are logged with a 5xx response
  */
@@ -25,7 +26,7 @@ export function errorResponse(error: unknown, context: Context, log: Log, logged
     log,
   );
   if (isVersion2(context)) return problemResponse(status, detail, context, headers);
-  return context.json({ detail }, status as 500, headers);
+  return otlpErrorResponse(context, status, detail, headers) ?? context.json({ detail }, status as 500, headers);
 }
 
 /** Returns the status, detail and headers of an error response. Logs the cause if the status is 500 or greater. */

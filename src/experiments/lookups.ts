@@ -2,7 +2,7 @@ import type { Caller } from "../platform/contract/caller.ts";
 import type { Database, Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Example } from "./contract/datasets/examples.ts";
-import { toAttachmentUrls } from "./serialization/records.ts";
+import { attachmentUrl, toAttachmentUrls } from "./serialization/records.ts";
 import { refreshDirty } from "./sessions/refresh-stats.ts";
 import { type AnnotationQueueRow, findQueue, lockQueue } from "./storage/annotation-queues/queues.ts";
 import { type DatasetWithCounts, datasetsByNo, findDataset } from "./storage/datasets.ts";
@@ -97,7 +97,7 @@ export async function attachmentUrlsOf(
   const found = new Map<VersionedExample, Example["attachment_urls"]>();
   for (const example of examples) {
     const own = all.get(example.example_index)?.filter((info) => isOfVersion(info, example.version)) ?? [];
-    if (own.length > 0) found.set(example, toAttachmentUrls(base_url, own));
+    if (own.length > 0) found.set(example, toAttachmentUrls(own, attachmentUrl(base_url)));
   }
   return found;
 }

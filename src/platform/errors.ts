@@ -109,6 +109,10 @@ export const ERRORS = {
   ],
   feedback_not_found: [404, "Feedback not found"],
   feedback_exists: [409, "Feedback already exists: the ID {feedback_id} is already in use."],
+  attachment_link_expired: [
+    410,
+    "The link to the attachment has expired. Read the run or the example again for a new link.",
+  ],
   feedback_token_not_found: [404, "The feedback token is unknown or has expired. Request a new token."],
   feedback_config_not_found: [404, "Feedback config not found"],
   feedback_config_exists: [

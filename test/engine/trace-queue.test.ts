@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
+import { RunMetrics } from "../../src/agent-server/engine/run-metrics.ts";
 import { RunTraces } from "../../src/agent-server/engine/tracing/run-traces.ts";
 import { TraceQueue, type TraceStore } from "../../src/agent-server/engine/tracing/trace-queue.ts";
 import type { RunRow } from "../../src/agent-server/storage/schema.ts";
@@ -70,7 +72,10 @@ describe("the queue of traces", () => {
       warn: (fields: unknown) => warnings.push(fields),
     }) as unknown as Log;
     const queue = new TraceQueue(store, log);
-    const traces = new RunTraces(SETTINGS, queue, log);
+    const registry = new Registry();
+    // Only the gauges read the database.
+    const metrics = new RunMetrics({ registry, database: undefined as never, readers: () => 0 });
+    const traces = new RunTraces(SETTINGS, queue, { log, metrics });
     const traced = randomUUID();
     expect(traces.begin(runOf(traced), KWARGS)).toMatchObject({ project_name: "g", started_at: 1 });
     const part = { type: "trace", run_id: traced, epoch: 1, is_last: false } as const;
@@ -78,6 +83,8 @@ describe("the queue of traces", () => {
     expect(traces.begin(runOf(randomUUID()), KWARGS)).toBeUndefined();
     traces.onMessage({ ...part, runs: textOf({ id: "last" }), is_last: true });
     expect(warnings).toEqual([{ skipped: 1 }]);
+    const counted = await registry.getSingleMetric("threadmill_traces_skipped_total")?.get();
+    expect(counted?.values).toMatchObject([{ value: 1 }]);
     open();
     await until("the trace is stored", async () => calls.at(-1)?.ids.includes("last"));
     expect(traces.begin(runOf(randomUUID()), KWARGS)).toBeDefined();

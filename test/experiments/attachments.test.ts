@@ -1,8 +1,31 @@
+import { join } from "node:path";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { signAttachmentLink } from "../../src/experiments/attachment-links.ts";
+import { openPostgres } from "../../src/platform/database/postgres/postgres.ts";
+import { openSqlite } from "../../src/platform/database/sqlite/sqlite.ts";
+import { systemClock } from "../../src/platform/lib/clock.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { multipart, run, TraceClient } from "../traces/trace-client.ts";
 import { type Anything, apiOf, query, unique } from "./query/api.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** The secret of an attachment, read beside the service. */
+async function secretOf({ database: { url, data_dir } }: TestService, table: string, id: string): Promise<string> {
+  const database = url
+    ? openPostgres({ url, log: createLog("silent") })
+    : openSqlite({ file: join(data_dir, "experiments.db"), synchronous: "normal", clock: systemClock });
+  try {
+    const query = sql<{ token: string }>`select token from ${sql.table(table)} where token like ${`${id}%`}`;
+    const [row] = (await database.read.all(query.compile(database.read.k))) as { token: string }[];
+    return row?.token as string;
+  } finally {
+    await database.close();
+  }
+}
 
 const BYTES = Uint8Array.from({ length: 1000 }, (_, index) => (index * 7) % 256);
 
@@ -55,11 +78,42 @@ describe.each(databases)("attachments of examples on %s", (database) => {
     const picture = attachment_urls["attachment.a picture.png"];
     expect(picture).toEqual({
       mime_type: "image/png",
-      presigned_url: expect.stringMatching(/\/public\/attachments\/[0-9a-f]{32}$/),
+      presigned_url: expect.stringMatching(/\/public\/attachments\/[0-9a-f]{16}\.\d+\.[0-9a-f]{32}$/),
     });
     expect(await download(picture.presigned_url)).toEqual({ status: 200, type: "image/png", bytes: BYTES });
     expect((await download(attachment_urls["attachment.empty"].presigned_url)).bytes).toHaveLength(0);
     expect((await download(picture.presigned_url.slice(0, -1))).status).toBe(404);
+  });
+
+  it("can be downloaded for a day with a link that cannot be changed", async () => {
+    const { id } = await newExample({ a: [BYTES, "image/png"] });
+    const traced = run();
+    await new TraceClient(service).sendParts({
+      [`post.${traced.id}`]: traced,
+      [`attachment.${traced.id}.a`]: [BYTES, "image/png"],
+    });
+    const urls = [
+      (await api.get(`/examples/${id}`)).attachment_urls["attachment.a"].presigned_url as string,
+      (await api.get(`/runs/${traced.id}`)).s3_urls["attachment.a"].presigned_url as string,
+    ];
+    for (const [index, url] of urls.entries()) {
+      const link = url.split("/").at(-1) as string;
+      const [secret_id = "", expires_s = ""] = link.split(".");
+      const left_s = Number(expires_s) - Date.now() / 1000;
+      expect([left_s > 24 * 3600 - 60, left_s <= 25 * 3600]).toEqual([true, true]);
+      const open = async (other: string) => (await download(url.replace(link, other))).status;
+      expect(await open(link.replace(expires_s, String(Number(expires_s) + 3600)))).toBe(404);
+      expect(await open(link.replace(/.$/, (last) => (last === "0" ? "1" : "0")))).toBe(404);
+      expect(await open(secret_id)).toBe(404);
+      const secret = await secretOf(service, index === 0 ? "example_attachments" : "trace_attachments", secret_id);
+      expect(await open(signAttachmentLink(secret, Date.now() - 23 * HOUR_MS))).toBe(200);
+      const expired = await service.request(
+        "GET",
+        `/public/attachments/${signAttachmentLink(secret, Date.now() - 25 * HOUR_MS)}`,
+      );
+      expect(expired).toMatchObject({ status: 410, body: { detail: expect.stringContaining("has expired") } });
+    }
+    expect((await download(urls[1] as string)).bytes).toEqual(BYTES);
   });
 
   it("may have a name or a type with any character", async () => {

@@ -39,7 +39,7 @@ describe("times of experiments", () => {
     const { dataset, experiment } = JSON.parse((await uploads.finish(ticket)).response);
     const listed = await examples.list(CALLER, some({ dataset: dataset.id, as_of: "latest", limit: 1, offset: 0 }), "");
     expect(listed[0]).toMatchObject({ created_at: NOW, modified_at: NOW });
-    const { runs: found } = await runs.query(CALLER, some({ session: [experiment.id], limit: 1 }));
+    const { runs: found } = await runs.query(CALLER, some({ session: [experiment.id], limit: 1 }), "");
     const run_id = found[0]?.id as string;
     const judged = await feedback.create(CALLER, some({ run_id, key: "new", score: 1 }));
     expect(judged).toMatchObject({ created_at: NOW, modified_at: NOW });

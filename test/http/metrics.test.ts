@@ -33,6 +33,7 @@ describe.each(databases)("metrics on %s", (database) => {
     expect(sample("threadmill_run_wait_seconds_count")).toBe(1);
     expect(sample('threadmill_runs{status="pending"}')).toBe(0);
     expect(sample("threadmill_graph_host_failures_total")).toBe(0);
+    expect(sample("threadmill_traces_skipped_total")).toBe(0);
     const route = 'method="POST",route="/threads/:thread_id/runs/wait",status="200"';
     expect(sample(`threadmill_http_request_duration_seconds_count{${route}}`)).toBe(1);
 

@@ -57,8 +57,8 @@ const EXPECTED = new Map<string, string | null>([
   ...routesOf({ appRunRoutes }, "").map((route) => [keyOf(route), "agents"] as const),
   ...routesOf({ appThreadRoutes }, "").map((route) => [keyOf(route), "agents"] as const),
   ...routesOf(controlRoutes, "", "/api-host").map((route) => [keyOf(route), "deployments"] as const),
-  // Two products share it, and the body decides. The body of this test is that of no batch of traces.
-  ["POST /runs/batch", "agents"],
+  // Two products share it, and the body decides. The body of this test is an object: a batch of traces.
+  ["POST /runs/batch", "experiments"],
 ]);
 
 function keyOf({ method, path }: Route): string {

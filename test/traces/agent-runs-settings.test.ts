@@ -3,12 +3,22 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { readConfig } from "../../src/config/config.ts";
 import { Scenario } from "../http/scenario.ts";
 import { until } from "../support/until.ts";
 import { TraceClient } from "./trace-client.ts";
 
 const CONFIG = "test/graphs/traced/langgraph.json";
 const ASK = { assistant_id: "agent", input: { messages: [{ type: "human", content: "when?" }] } };
+
+describe("the default settings of traces of runs", () => {
+  it("trace all runs with dev and a tenth with serve, unless they say otherwise", () => {
+    const rateOf = (command: "dev" | "serve", env = {}) => readConfig(command, { config: CONFIG }, env).tracing_rate;
+    expect([rateOf("dev"), rateOf("serve")]).toEqual([1, 0.1]);
+    for (const command of ["dev", "serve"] as const)
+      expect(["on", "off", "0.5"].map((value) => rateOf(command, { THREADMILL_TRACING: value }))).toEqual([1, 0, 0.5]);
+  });
+});
 
 describe("the settings of traces of runs", () => {
   let api: Scenario;
@@ -35,6 +45,17 @@ describe("the settings of traces of runs", () => {
     const [{ run_id }] = await api.post("/runs/batch", [ASK]);
     await traced(run_id);
     expect(await traces.query({ session: [(await traces.session("all")).id], is_root: true })).toHaveLength(2);
+  });
+
+  it.each([
+    ["off", []],
+    ["0.000000001", []],
+    ["on", ["langchain_tracer"]],
+  ])("build a tracer in the host only for runs that are traced: %s", async (rate, expected) => {
+    await start({ THREADMILL_TRACING: rate });
+    const created = await api.newRun(await api.newThread(), { assistant_id: "handlers", input: {} });
+    await api.join(created);
+    expect((await api.state(created.thread_id)).values).toEqual({ handlers: expected });
   });
 
   it("trace a fraction of the runs, and all that request it", async () => {

@@ -131,7 +131,7 @@ describe.each(databases)("experiments of traces on %s", (database) => {
     const [row, other] = rows.toSorted((a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1));
     const link = {
       mime_type: "image/png",
-      presigned_url: expect.stringMatching(/\/public\/attachments\/[0-9a-f]{32}$/),
+      presigned_url: expect.stringMatching(/\/public\/attachments\/[0-9a-f]{16}\.\d+\.[0-9a-f]{32}$/),
     };
     expect([row.attachment_urls, row.runs[0].s3_urls]).toEqual([null, { "attachment.pic": link }]);
     expect([other.attachment_urls, other.runs[0].s3_urls]).toEqual([{ "attachment.pic": link }, null]);

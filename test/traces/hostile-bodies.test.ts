@@ -1,5 +1,6 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { gzipSync, zstdCompressSync } from "node:zlib";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PendingBodies } from "../../src/experiments/http/pending-bodies.ts";
 import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
@@ -9,6 +10,21 @@ import { multipart, partsOf, run, type TestRun, TraceClient } from "./trace-clie
 
 const BODY = { "content-type": "multipart/form-data; boundary=----boundary" };
 const MIB = 2 ** 20;
+
+/** A body of 60 MiB that does not end before `end`, as long as the service reads it. */
+function openBody(api: Scenario, headers: Record<string, string>, end: PromiseWithResolvers<void>) {
+  let sent = 0;
+  const body = new ReadableStream({
+    async pull(controller) {
+      if (sent === 60) await end.promise;
+      if (sent++ < 60) controller.enqueue(new Uint8Array(MIB));
+      else controller.error(new Error("The client disconnects."));
+    },
+  });
+  const init = { method: "POST", body, headers: { ...BODY, ...headers }, duplex: "half" } as RequestInit;
+  const answer = api.service.threadmill.fetch(new Request("http://localhost/api/v1/runs/multipart", init));
+  return { answer, end: end.resolve, sent: () => sent };
+}
 
 describe("a hostile body of traces", () => {
   let api: Scenario;
@@ -56,6 +72,31 @@ describe("a hostile body of traces", () => {
     const answer = await send(pack(Buffer.alloc(300 * MIB)), { "content-encoding": encoding });
     expect(answer.status).toBe(413);
     expect(performance.now() - started_at).toBeLessThan(20_000);
+  });
+
+  it("of spans is refused in the format of the request", async () => {
+    const bomb = zstdCompressSync(Buffer.alloc(300 * MIB));
+    const visitor = new TraceClient(api.service, {});
+    for (const [sender, body, encoding, status, code, message] of [
+      [client, Buffer.from("x"), "gzip", 400, 3, "not valid gzip"],
+      [client, Buffer.from("x"), "zstd", 400, 3, "not valid zstd"],
+      [client, Buffer.from([0xff]), "identity", 400, 3, "not a valid protobuf"],
+      [client, Buffer.from("x"), "br", 415, 3, "br"],
+      [client, bomb, "zstd", 413, 8, "larger than"],
+      [visitor, Buffer.from("x"), "identity", 401, 16, "API key"],
+    ] as const) {
+      const headers = { "content-type": "application/x-protobuf", "content-encoding": encoding };
+      const answer = await sender.send("POST", "/otel/v1/traces", new Uint8Array(body), headers);
+      expect([answer.status, answer.headers.get("content-type")]).toEqual([status, "application/x-protobuf"]);
+      const reader = new BinaryReader(answer.bytes);
+      expect([reader.tag()[0], reader.int32(), reader.tag()[0]]).toEqual([1, code, 2]);
+      expect(reader.string()).toContain(message);
+    }
+    const json = { "content-type": "application/json", "content-encoding": "gzip" };
+    expect(await client.send("POST", "/otel/v1/traces", "x", json)).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("not valid gzip") },
+    });
   });
 
   it("with keys of prototypes is stored as data, or refused with the reason", async () => {
@@ -136,6 +177,68 @@ describe("a hostile body of traces", () => {
       body: { detail: [{ loc: ["body", main.id, "inputs"], msg: expect.stringContaining("levels deep") }] },
     });
     expect((await client.get(`/runs/${main.id}`)).status).toBe(200);
+  });
+
+  it("with an attachment or a field that is too large stores the rest, and names both", async () => {
+    const [large, small] = [run(), run()];
+    const text = "x".repeat(21 * MIB);
+    const attachment = (mib: number) => [Buffer.alloc(mib * MIB), "application/octet-stream"];
+    const parts = {
+      ...partsOf("post", [{ ...large, outputs: { text } }, small]),
+      [`attachment.${large.id}.large`]: attachment(51),
+      [`attachment.${large.id}.small`]: attachment(1),
+    };
+    const answer = await client.sendParts(parts, "gzip");
+    expect(answer).toMatchObject({
+      status: 400,
+      body: {
+        detail: [
+          { loc: ["body", large.id, "outputs"], msg: expect.stringContaining("at most 20971520 bytes") },
+          { loc: ["body", large.id, "attachments", "large"], msg: expect.stringContaining("at most 52428800 bytes") },
+        ],
+      },
+    });
+    const { inputs, outputs, s3_urls } = await client.read(large.id);
+    expect([inputs, outputs, Object.keys(s3_urls)]).toEqual([large.inputs, null, ["attachment.small"]]);
+    expect((await client.read(small.id)).outputs).toEqual(small.outputs);
+  });
+
+  it("with a field that is too large is limited on every route", async () => {
+    const text = "x".repeat(21 * MIB);
+    const [large, small] = [run({ extra: { text } }), run()];
+    const reason = (id: string, field: string) => [{ loc: ["body", id, field], msg: expect.stringContaining("bytes") }];
+    const batch = await client.json("POST", "/api/v1/runs/batch", { post: [large, small] });
+    expect(batch).toMatchObject({ status: 400, body: { detail: reason(large.id, "extra") } });
+    expect([(await client.read(large.id)).extra, (await client.read(small.id)).name]).toEqual([
+      { metadata: {} },
+      "run",
+    ]);
+
+    const single = run({ inputs: { text } });
+    const created = await client.json("POST", "/api/v1/runs", single);
+    expect(created).toMatchObject({ status: 422, body: { detail: reason(single.id, "inputs") } });
+    expect((await client.get(`/runs/${single.id}`)).status).toBe(404);
+    const updated = await client.json("PATCH", `/api/v1/runs/${small.id}`, { name: "new", error: text });
+    expect(updated).toMatchObject({ status: 422, body: { detail: reason(small.id, "error") } });
+    expect(await client.read(small.id)).toMatchObject({ name: "run", error: null });
+
+    const [traceId, spanId] = [randomUUID().replaceAll("-", ""), randomBytes(8).toString("hex")];
+    const ns = String(Date.UTC(2026, 0, 31) * 1e6);
+    const file = { name: "large", content: Buffer.alloc(51 * MIB).toString("base64") };
+    const attributes = [
+      { key: "langsmith.trace.session_name", value: { stringValue: "large spans" } },
+      { key: "output.value", value: { stringValue: text } },
+      { key: "langsmith.attachments", value: { stringValue: JSON.stringify([file]) } },
+    ];
+    const span = { traceId, spanId, name: "work", startTimeUnixNano: ns, endTimeUnixNano: ns, attributes };
+    const spans = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
+    const type = { "content-type": "application/json", "content-encoding": "gzip" };
+    const exported = await client.send("POST", "/api/v1/otel/v1/traces", new Uint8Array(gzipSync(spans)), type);
+    expect(exported).toMatchObject({ status: 200, body: { partialSuccess: { rejectedSpans: "0" } } });
+    expect(exported.body.partialSuccess.errorMessage).toMatch(/outputs.*20971520 bytes.*attachments.large.*52428800/);
+    const { id } = await client.session("large spans");
+    const [stored] = await client.query({ session: [id] });
+    expect(stored).toMatchObject({ name: "work", outputs: null, s3_urls: null });
   });
 
   it("with the same part twice has the later one", async () => {
@@ -234,26 +337,49 @@ describe("a hostile body of traces", () => {
 
   it("leaves room for the bodies of other workspaces", async () => {
     const end = Promise.withResolvers<void>();
-    /** A body of 60 MiB that does not end, as long as the service reads it. */
-    const open = () => {
-      let sent = 0;
-      const body = new ReadableStream({
-        async pull(controller) {
-          if (sent === 60) await end.promise;
-          if (sent++ < 60) controller.enqueue(new Uint8Array(MIB));
-          else controller.error(new Error("The client disconnects."));
-        },
-      });
-      const init = { method: "POST", body, headers: { ...BODY, ...headers }, duplex: "half" } as RequestInit;
-      const answer = api.service.threadmill.fetch(new Request("http://localhost/api/v1/runs/multipart", init));
-      return { answer, sent: () => sent };
-    };
-    const opened = Array.from({ length: 6 }, open);
+    const opened = Array.from({ length: 6 }, () => openBody(api, headers, end));
     await until("the first body is there", async () => opened[0]?.sent() === 60);
     expect(opened.reduce((sum, { sent }) => sum + sent(), 0)).toBeLessThan(170);
     expect((await other.post(run())).status).toBe(202);
     end.resolve();
     await Promise.all(opened.map(({ answer }) => answer));
+    expect((await client.post(run())).status).toBe(202);
+  });
+});
+
+describe("bodies that are more than the service can store", () => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await closedService("sqlite");
+  });
+  afterAll(() => api.stop());
+
+  it("wait for room, and are refused when there is none in 8 s", async () => {
+    const newHeaders = async () => newCaller(api, { tenant_id: await newWorkspace(api) });
+    const client = new TraceClient(api.service, await newHeaders());
+    const isSent = (body: { sent: () => number }, mib: number) =>
+      until(`${mib} MiB are sent`, async () => body.sent() >= mib);
+    const open = async () => openBody(api, await newHeaders(), Promise.withResolvers());
+    const bodies = await Promise.all(Array.from({ length: 4 }, open));
+    for (const body of bodies) await isSent(body, 60);
+    const fifth = await open();
+    await isSent(fifth, 17);
+    const held = client.post(run());
+    bodies[0]?.end();
+    expect((await held).status).toBe(202);
+    await isSent(fifth, 60);
+
+    const sixth = await open();
+    await isSent(sixth, 17);
+    const started_at = performance.now();
+    const refused = await client.post(run());
+    const seconds = (performance.now() - started_at) / 1000;
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(Math.round(seconds)).toBeGreaterThanOrEqual(8);
+    expect(seconds).toBeLessThan(10);
+    expect((await sixth.answer).status).toBe(503);
+    for (const body of [...bodies, fifth]) body.end();
+    await Promise.all([...bodies, fifth].map(({ answer }) => answer));
     expect((await client.post(run())).status).toBe(202);
   });
 });
@@ -277,6 +403,20 @@ describe("the bodies of a workspace that wait for room", () => {
     stored.resolve(1);
     await stored.promise;
     expect(await pending.use("one", body(1), async (bytes) => bytes.length)).toBe(MIB);
+  });
+
+  it("wait at most once as long, for room and for the result together", async () => {
+    const max_wait_ms = 2_000;
+    const pending = new PendingBodies(max_wait_ms);
+    const full = (mib: number) => ({ chunks: [new Uint8Array(mib * MIB)], length: undefined });
+    const stored = Promise.withResolvers<string>();
+    const first = pending.use("one", full(63), () => stored.promise);
+    const started_at = Date.now();
+    const second = pending.use("one", full(2), async (_, deadline_ms) => deadline_ms);
+    await until("half of the time is over", async () => Date.now() - started_at > max_wait_ms / 2);
+    stored.resolve("stored");
+    await first;
+    expect((await second) - started_at).toBeLessThan(max_wait_ms * 1.25);
   });
 
   it("are not read until a body is stored", async () => {

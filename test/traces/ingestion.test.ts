@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { zstdCompressSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 
@@ -210,12 +210,63 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect(typeof answer.body.detail).toBe("string");
   });
 
+  it.each(["gzip", "zstd"] as const)("takes %s on all routes, also on those of the agent server", async (encoding) => {
+    const pack = { gzip: gzipSync, zstd: zstdCompressSync }[encoding];
+    const send = (method: string, path: string, body: object) =>
+      client.send(method, path, new Uint8Array(pack(JSON.stringify(body))), {
+        "content-type": "application/json",
+        "content-encoding": encoding,
+      });
+    for (const prefix of ["", "/api/v1"]) {
+      const [created, posted] = [run(), run()];
+      expect(await send("POST", `${prefix}/runs`, created)).toMatchObject({ status: 202, body: {} });
+      const update = { outputs: { changed: encoding } };
+      expect((await send("PATCH", `${prefix}/runs/${created.id}`, update)).status).toBe(202);
+      const patch = [{ id: posted.id, name: encoding }];
+      expect((await send("POST", `${prefix}/runs/batch`, { post: [posted], patch })).status).toBe(202);
+      expect(await client.read(created.id)).toMatchObject({ name: "run", outputs: { changed: encoding } });
+      expect(await client.read(posted.id)).toMatchObject({ name: encoding });
+
+      const [traceId, spanId] = [randomUUID().replaceAll("-", ""), randomUUID().slice(-12).padStart(16, "1")];
+      const time = { startTimeUnixNano: "1769860800000000000", endTimeUnixNano: "1769860801000000000" };
+      const span = { traceId, spanId, name: `${encoding} span`, ...time };
+      const spans = { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] };
+      expect((await send("POST", `${prefix}/otel/v1/traces`, spans)).status).toBe(200);
+      const run_id = `00000000-0000-0000-${spanId.slice(0, 4)}-${spanId.slice(4)}`;
+      expect((await client.read(run_id)).name).toBe(`${encoding} span`);
+      expect((await client.sendParts(partsOf("post", [run()]), encoding)).status).toBe(202);
+    }
+  });
+
+  it("keeps at most 100 attachments of a run, and names the run of the others", async () => {
+    const traced = run();
+    const parts = (from: number, to: number) =>
+      Object.fromEntries(
+        Array.from({ length: to - from }, (_, i) => [
+          `attachment.${traced.id}.${from + i}`,
+          [Buffer.from("x"), "text/plain"],
+        ]),
+      );
+    expect((await client.sendParts({ ...partsOf("post", [traced]), ...parts(0, 99) })).status).toBe(202);
+    const answer = await client.sendParts({ ...partsOf("patch", [{ id: traced.id, name: "new" }]), ...parts(98, 103) });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { detail: Array(3).fill({ loc: ["body", traced.id], msg: expect.stringContaining("at most 100") }) },
+    });
+    const read = await client.read(traced.id);
+    expect([read.name, Object.keys(read.s3_urls).length]).toEqual(["new", 100]);
+  });
+
   it("decides by the body whether a root path belongs to the agent server", async () => {
     const traced = run({ extra: { metadata: { assistant_id: "x" } } });
     expect(await client.json("POST", "/runs", traced)).toMatchObject({ status: 202, body: {} });
     expect((await client.json("POST", "/runs/batch", { post: [run()] })).status).toBe(202);
     const started = await client.json("POST", "/runs", { assistant_id: "echo", input: {} });
     expect(started.body.run_id).toBeDefined();
+    for (const body of [{}, { post: [] }, { post: null, patch: null }, { other: 1 }])
+      expect(await client.json("POST", "/runs/batch", body)).toMatchObject({ status: 202, body: {} });
+    for (const body of [null, 1, "text", { assistant_id: "echo" }])
+      expect(await client.json("POST", "/runs/batch", body)).toMatchObject({ status: 422 });
     expect((await client.json("POST", "/runs/batch", [{ assistant_id: "echo", input: {} }])).body).toHaveLength(1);
     expect((await client.json("POST", "/runs", [])).status).toBe(422);
     // Large bodies are read in another thread.
@@ -263,6 +314,45 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.sendParts(score(second.id))).status).toBe(202);
     expect((await client.session("feedback from")).feedback_stats ?? {}).toEqual({});
     expect((await client.session("feedback to")).feedback_stats).toMatchObject({ style: { n: 1, avg: 1 } });
+  });
+
+  it("replaces feedback that is sent again with its id", async () => {
+    const session_name = "feedback again";
+    const [traced, other] = [run({ session_name }), run({ session_name })];
+    await client.post(traced, other);
+    const id = randomUUID();
+    const send = (fields: object) => client.json("POST", "/feedback", { id, run_id: traced.id, key: "k", ...fields });
+    const first = await send({ score: 0 });
+    const again = await send({ score: 1 });
+    expect([first.status, again.status]).toEqual([200, 200]);
+    expect(again.body).toMatchObject({ id, score: 1, created_at: first.body.created_at });
+    for (const fields of [{ run_id: other.id }, { key: "other" }])
+      expect(await send(fields)).toMatchObject({ status: 409, body: { detail: expect.stringContaining(id) } });
+    const session = await client.session(session_name);
+    expect(session.feedback_stats).toMatchObject({ k: { n: 1, avg: 1 } });
+    const ofSession = { id: randomUUID(), session_id: session.id, key: "whole" };
+    for (const score of [0, 0.5]) await client.json("POST", "/feedback", { ...ofSession, score });
+    expect((await client.session(session_name)).session_feedback_stats).toMatchObject({ whole: { n: 1, avg: 0.5 } });
+  });
+
+  it("counts feedback once its run is there", async () => {
+    const session = (await client.json("POST", "/api/v1/sessions", { name: "counted later" })).body;
+    const traced = run({ session_name: "counted later" });
+    const early = { session_id: session.id, run_id: traced.id, key: "correct", score: 1 };
+    const { id } = (await client.json("POST", "/api/v1/feedback", early)).body;
+    await client.json("POST", "/api/v1/feedback", { session_id: session.id, key: "whole", score: 0.5 });
+    await client.post(run({ session_name: "counted later" }));
+    const before = await client.session("counted later");
+    expect([before.feedback_stats, before.session_feedback_stats]).toMatchObject([{}, { whole: { n: 1 } }]);
+    expect(before.feedback_stats).toEqual({});
+    expect((await client.get(`/feedback/${id}`)).body).toMatchObject({ run_id: traced.id, score: 1 });
+    expect((await client.get(`/feedback?session=${session.id}&key=correct`)).body).toMatchObject([{ id }]);
+    await client.post(traced);
+    const after = await client.session("counted later");
+    expect([after.feedback_stats, after.session_feedback_stats]).toMatchObject([
+      { correct: { n: 1, avg: 1 } },
+      { whole: { n: 1 } },
+    ]);
   });
 
   it("attaches feedback that comes before the run, with the run, and again", async () => {

@@ -2,7 +2,8 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { JsonTraceSerializer, ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { otlpErrorBody, otlpResponse, readOtlpRequest } from "../../src/experiments/traces/otlp/otlp-request.ts";
+import { otlpErrorBody } from "../../src/experiments/contract/traces/otlp-status.ts";
+import { otlpResponse, readOtlpRequest } from "../../src/experiments/traces/otlp/otlp-request.ts";
 import { toTraceChanges } from "../../src/experiments/traces/otlp/otlp-runs.ts";
 import { OtlpError } from "../../src/experiments/traces/otlp/wire-fields.ts";
 

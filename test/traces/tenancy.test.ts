@@ -32,6 +32,8 @@ describe("the traces of two workspaces", () => {
     expect((await stranger.post(run({ id: traced.id, name: "stranger" }))).status).toBe(202);
     const theirs = await stranger.sendParts({ ...score, ...attachment });
     expect(theirs.body.detail).toMatchObject([{ loc: ["body", `feedback.${feedback}`] }]);
+    const single = { id: feedback, run_id: traced.id, key: "k", score: 0 };
+    expect((await stranger.json("POST", "/feedback", single)).status).toBe(409);
     expect(await stranger.read(traced.id)).toMatchObject({
       name: "stranger",
       outputs: { stolen: 1 },

@@ -86,9 +86,10 @@ export class TraceClient {
   ) {
     const request = new Request(`http://localhost${path}`, { method, body, headers: { ...this.#headers, ...headers } });
     const response = await this.#service.threadmill.fetch(request);
-    const text = await response.text();
+    const bytes = new Uint8Array(await response.arrayBuffer());
     const isJson = response.headers.get("content-type")?.startsWith("application/json");
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : undefined };
+    const value = isJson ? JSON.parse(Buffer.from(bytes).toString()) : undefined;
+    return { status: response.status, headers: response.headers, bytes, body: value };
   }
 
   sendParts(parts: Record<string, unknown>, encoding?: keyof typeof ENCODERS) {

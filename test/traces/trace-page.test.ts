@@ -25,6 +25,19 @@ describe.each(databases)("the runs of a trace for its page, on %s", (database) =
     (await request("GET", `/${id}${after ? `?after=${encodeURIComponent(after)}` : ""}`)).body;
   const list = async (body: object) => (await request("POST", "/query", body)).body;
 
+  it("are read in pages of 5,000, each run once", async () => {
+    const root = run();
+    const children = Array.from({ length: 5_004 }, (_, at) => run({ parent: root, at }));
+    for (let from = 0; from < children.length; from += 1_000)
+      expect((await client.post(root, ...children.slice(from, from + 1_000))).status).toBe(202);
+    const first = await trace(root.id);
+    expect([first.runs.length, first.next]).toEqual([5_000, first.runs.at(-1).dotted_order]);
+    const second = await trace(root.id, first.next);
+    expect([second.runs.length, second.next]).toEqual([5, null]);
+    const orders = [root, ...children].map(({ dotted_order }) => dotted_order).sort();
+    expect([...first.runs, ...second.runs].map(({ dotted_order }) => dotted_order)).toEqual(orders);
+  });
+
   it("are in the order of the tree, with what a row shows and without payloads", async () => {
     const root = run({ name: "agent", end_time: undefined, outputs: undefined });
     const model = run({

@@ -119,5 +119,8 @@ describe("the tree of a trace", () => {
     expect(found("slow")).toBe("agent,other other");
     expect(found("plan")).toBe("agent,step step");
     expect(found("nothing")).toBe(" ");
+    const also = new Set(["gpt"]);
+    const { rows, found: byPayload } = visibleTree(nodes, { isFolded: () => true, search: "payload", also });
+    expect([rows.map(({ run }) => run.id), byPayload]).toEqual([["agent", "step", "gpt"], also]);
   });
 });

@@ -122,6 +122,14 @@ describeInBrowser("the pages of traces", () => {
     await page.keyboard.press("Enter");
     expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe("Selected run");
 
+    // Only the outputs of the run contain the word.
+    await page.getByLabel("Search in the trace").fill("language");
+    await page.getByText("1 of 9 runs").waitFor();
+    expect(await shown(page)).toContain("load_profile");
+    await page.getByLabel("Search in the trace").fill("");
+    await page.getByText("9 runs", { exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+
     await page.keyboard.press("/");
     await page.keyboard.type("timeout");
     await page.getByText("1 of 9 runs").waitFor();

@@ -93,11 +93,11 @@ export class Engine {
     this.events = new EventLog(database, isSingleProcess ? IDLE_POLL_MS : settings.poll_ms);
     this.threadEvents = new ThreadLog(database, this.events, idle_poll_ms);
     const queue = options.traceStore && new TraceQueue(options.traceStore, log);
-    this.#traces = queue && new RunTraces(settings, queue, log);
     this.#trace_deletions = new TraceDeletions({ database, queue, log });
     const deleteTraces = () => this.#trace_deletions.sweep();
     const readers = () => this.events.readers;
     const metrics = new RunMetrics({ registry: options.metrics, database, readers });
+    this.#traces = queue && new RunTraces(settings, queue, { log, metrics });
     const settling = { database, events: this.events, log, metrics, traces: this.#traces, deleteTraces };
     this.#settling = settling;
     this.cancellations = new Cancellations(settling);

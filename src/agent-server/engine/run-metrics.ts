@@ -22,6 +22,7 @@ export class RunMetrics {
   readonly #wait: Histogram;
   readonly #duration: Histogram<"status">;
   readonly #host_failures: Counter;
+  readonly #skipped_traces: Counter;
 
   constructor({ registry, database, readers }: RunMetricsOptions) {
     const registers = [registry];
@@ -41,6 +42,11 @@ export class RunMetrics {
     this.#host_failures = new Counter({
       name: "threadmill_graph_host_failures_total",
       help: "Graph hosts that exited unexpectedly or stopped responding.",
+      registers,
+    });
+    this.#skipped_traces = new Counter({
+      name: "threadmill_traces_skipped_total",
+      help: "Runs that were not traced because too many traces were waiting to be stored.",
       registers,
     });
     // While the database is unavailable, these gauges are omitted, so that the other metrics stay readable.
@@ -88,5 +94,9 @@ export class RunMetrics {
 
   onHostFailure(): void {
     this.#host_failures.inc();
+  }
+
+  onSkippedTrace(): void {
+    this.#skipped_traces.inc();
   }
 }

@@ -42,10 +42,10 @@ export const queueItemOperations = (database: Database) => {
   const runs = runOperations(database);
 
   /** Returns the runs of the items, in the order of the items. Omits items whose run is not found. */
-  async function withRuns(caller: Caller, items: FullQueueItem[]): Promise<QueueRun[]> {
+  async function withRuns(caller: Caller, items: FullQueueItem[], base_url: string): Promise<QueueRun[]> {
     if (items.length === 0) return [];
     const ids = items.map(({ run_id }) => run_id);
-    const found = await runs.query(caller, { id: ids, limit: ids.length, order: "desc" });
+    const found = await runs.query(caller, { id: ids, limit: ids.length, order: "desc" }, base_url);
     const byId = new Map((found.runs as ExperimentRun[]).map((run) => [run.id, run]));
     const reviewers = await reviewersOf(read, items);
     return items.flatMap((item) => {
@@ -55,18 +55,21 @@ export const queueItemOperations = (database: Database) => {
   }
 
   return {
-    async listRuns(caller: Caller, queue_id: string, { status, archived, ...page }: QueueRunsQuery) {
+    /** @param base_url the address of this API as the client sees it, for the links to attachments */
+    async listRuns(caller: Caller, queue_id: string, query: QueueRunsQuery, base_url: string) {
+      const { status, archived, ...page } = query;
       const queue = await getAnnotationQueue(read, caller, queue_id);
       const section = status ?? (archived === true ? "archived" : undefined);
       const limit = Math.min(page.limit, MAX_RUNS);
-      return withRuns(caller, await listItems(read, queue, caller.user_id, { section }, { ...page, limit }));
+      const items = await listItems(read, queue, caller.user_id, { section }, { ...page, limit });
+      return withRuns(caller, items, base_url);
     },
 
-    async readRunAt(caller: Caller, queue_id: string, index: number): Promise<QueueRun> {
+    async readRunAt(caller: Caller, queue_id: string, index: number, base_url: string): Promise<QueueRun> {
       const queue = await getAnnotationQueue(read, caller, queue_id);
       const filter = { section: "needs_my_review" } as const;
       const items = await listItems(read, queue, caller.user_id, filter, { limit: 1, offset: index });
-      const [run] = await withRuns(caller, items);
+      const [run] = await withRuns(caller, items, base_url);
       if (!run) throw new ApiError("annotation_queue_item_not_found");
       return run;
     },

@@ -7,6 +7,7 @@ import { JsonPieces } from "../json-pieces.ts";
 import { attachmentUrlsOf, cursorOfOffset, getDataset, offsetOfCursor, readExperiments } from "../lookups.ts";
 import { list, RecordSerializer } from "../serialization/record-serializer.ts";
 import {
+  attachmentUrl,
   EXAMPLE_SERIALIZER,
   type ExampleOfDataset,
   FEEDBACK_SERIALIZER,
@@ -185,7 +186,7 @@ async function addRelatives(tx: Tx, { tenant_id, dataset_no }: DatasetRow, rows:
     const { run_id, run_no } = run.traced as FullTraceRun;
     run.relatives = {
       below: below.get(run_id) ?? [],
-      attachments: toAttachmentUrls(base_url, attachments.get(run_no) ?? []),
+      attachments: toAttachmentUrls(attachments.get(run_no) ?? [], attachmentUrl(base_url)),
     };
   }
 }

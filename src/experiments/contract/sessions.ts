@@ -44,7 +44,10 @@ const statistics = {
   last_run_start_time_live: z.null(),
   feedback_stats: FeedbackStats.nullable(),
   session_feedback_stats: FeedbackStats.nullable(),
-  run_facets: z.array(jsonObject).nullable(),
+  run_facets: z.array(jsonObject).nullable().openapi({
+    description:
+      "Counts of the newest 10,000 runs by type, name, tag and metadata key, each with a filter. Empty unless `facets` is true.",
+  }),
   error_rate: z.number().nullable(),
   streaming_rate: z.number().nullable(),
 };
@@ -79,7 +82,7 @@ const SessionQuery = z.object({
   reference_free: queryBoolean.optional(),
   metadata: metadataQuery.optional(),
   include_stats: queryFlag("Whether to include the statistics. If false, they are null."),
-  facets: queryFlag("Whether to include `run_facets`."),
+  facets: queryFlag("Whether to include `run_facets`. Requires `include_stats`."),
   sort_by: z
     .enum([
       "name",

@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
 import type { Tx } from "../../platform/database/database.ts";
 import { InvalidRequestError } from "../../platform/errors.ts";
+import { newAttachmentSecret } from "../attachment-links.ts";
 import type { ExampleUpdate } from "../contract/datasets/examples.ts";
 import {
   attachmentsOfExamples,
@@ -40,7 +40,7 @@ export async function changeAttachments(
   );
   for (const [from, name] of Object.entries(rename)) {
     const source = current.get(from);
-    if (source) await renameAttachment(tx, source, { name, from_version: version, token: newToken() });
+    if (source) await renameAttachment(tx, source, { name, from_version: version, token: newAttachmentSecret() });
   }
   await addAttachments(tx, example, version, added, current.size - ended.length + Object.keys(rename).length);
 }
@@ -57,7 +57,7 @@ export async function addAttachments(
     throw invalidValue(["body", example_id], `an example can have at most ${MAX_ATTACHMENTS} attachments`);
   const rows = attachments.map(({ name, mime_type, data }): ExampleAttachmentRow => {
     const key = { dataset_no, example_index, name, from_version };
-    return { ...key, until_version: null, mime_type, token: newToken(), data };
+    return { ...key, until_version: null, mime_type, token: newAttachmentSecret(), data };
   });
   await insertExampleAttachments(tx, rows);
 }
@@ -76,8 +76,6 @@ async function currentAttachments(tx: Tx, dataset_no: number, example_index: num
   const all = await attachmentsOfExamples(tx, dataset_no, [example_index]);
   return all.filter(({ until_version }) => until_version === null);
 }
-
-const newToken = (): string => randomBytes(16).toString("hex");
 
 export const invalidValue = (loc: (string | number)[], reason: string): InvalidRequestError =>
   new InvalidRequestError([{ loc, msg: `Value error, ${reason}`, type: "value_error" }]);

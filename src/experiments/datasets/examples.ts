@@ -2,6 +2,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import { type Database, type Tx, writeUnique } from "../../platform/database/database.ts";
 import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import { openAttachmentLink } from "../attachment-links.ts";
 import type { Example, ExampleCount, ExampleQuery } from "../contract/datasets/examples.ts";
 import type { ExampleIds, MetadataOperation, MetadataStatuses } from "../contract/datasets/platform-examples.ts";
 import { type AsOf, LATEST, uuidOrHex } from "../contract/fields.ts";
@@ -9,7 +10,7 @@ import { readExampleFilters } from "../filter/parse.ts";
 import { attachmentUrlsOf, datasetIds, getDataset } from "../lookups.ts";
 import { selectFields, toExample } from "../serialization/records.ts";
 import { lockDataset } from "../storage/datasets.ts";
-import { findExampleAttachment, readExampleAttachment } from "../storage/example-attachments.ts";
+import { exampleAttachmentsBySecret, readExampleAttachment } from "../storage/example-attachments.ts";
 import {
   countExamples,
   type ExampleFilter,
@@ -157,8 +158,13 @@ export const exampleOperations = (database: Database) => ({
     });
   },
 
-  /** Finds an attachment by the token in its URL, which grants access to it. Returns null if the token is unknown. */
-  findAttachment: async (token: string) => (await findExampleAttachment(database.read, token)) ?? null,
+  /**
+   * Finds an attachment by the link in its URL, which grants access to it. Returns null if the link is of no example.
+   *
+   * @throws ApiError when the link has expired
+   */
+  findAttachment: async (link: string) =>
+    (await openAttachmentLink(link, Date.now(), (id) => exampleAttachmentsBySecret(database.read, id))) ?? null,
 
   readAttachment: async (token: string): Promise<Uint8Array> =>
     (await readExampleAttachment(database.read, token)) ?? new Uint8Array(),

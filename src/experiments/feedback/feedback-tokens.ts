@@ -58,7 +58,7 @@ export const feedbackTokenOperations = (database: Database) => ({
       const { tenant_id, run_id, feedback_id, feedback_key: key } = row;
       const feedback_source = { type: "api", metadata };
       const body = { ...values, run_id, key, feedback_source, ...(feedback_id !== null && { id: feedback_id }) };
-      await storeFeedback(tx, { tenant_id }, body, { replaces: true });
+      await storeFeedback(tx, { tenant_id }, body, { replaces: "any" });
     });
     return { message: "Feedback stored" };
   },

@@ -42,7 +42,7 @@ export const feedbackOperations = (database: Database) => ({
 
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
     return writeUnique(database, async (tx) => {
-      const row = await storeFeedback(tx, caller, body, { replaces: false });
+      const row = await storeFeedback(tx, caller, body, { replaces: "same" });
       return toFeedback(await getFeedback(tx, caller, row.feedback_id));
     });
   },
@@ -72,25 +72,38 @@ export const feedbackOperations = (database: Database) => ({
 });
 
 /**
- * @param replaces whether existing feedback of the workspace with the same id is replaced
+ * @param replaces which existing feedback of the workspace is replaced if it has the same id: any, or only that on the same run or session
+ * with the same key, because a client may repeat a request whose response it has not received
  * @throws ApiError when the id is taken or the session is unknown; InvalidRequestError when neither a run nor a session is given
  */
 export async function storeFeedback(
   tx: Tx,
   caller: Workspace,
   body: FeedbackCreate,
-  { replaces }: { replaces: boolean },
+  { replaces }: { replaces: "same" | "any" },
 ): Promise<FeedbackRow> {
   const target = await feedbackTarget(tx, caller, body, await runsOfFeedback(tx, caller, [body]));
   const row = newFeedbackRow(caller.tenant_id, target, body, await readNow(tx));
   if (row.experiment_no !== 0 && !(await lockExperiment(tx, row.experiment_no)))
     throw new ApiError("session_not_found");
-  if (replaces) await deleteFeedbackOf(tx, caller.tenant_id, row.feedback_id);
-  if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0) throw new ApiError("feedback_exists", row as never);
+  const [taken] = await takenFeedbackIds(tx, [row.feedback_id]);
+  if (taken) {
+    const mayReplace = taken.tenant_id === row.tenant_id && (replaces === "any" || isSameFeedback(taken, row));
+    if (!mayReplace) throw new ApiError("feedback_exists", { feedback_id: row.feedback_id });
+    await deleteFeedbackOf(tx, caller.tenant_id, row.feedback_id);
+    if (body.created_at === undefined) row.created_us = taken.created_us;
+  }
   await insertFeedback(tx, [row]);
   await insertMissingConfigs(tx, caller.tenant_id, [body]);
   await refreshFor(tx, { ...row, traced_run_id: row.run_id });
   return row;
+}
+
+/** Whether both are about the same run or session and have the same key. The session of a run may have changed. */
+function isSameFeedback(a: FeedbackRow, b: FeedbackRow): boolean {
+  if (a.key !== b.key || a.run_id !== b.run_id) return false;
+  if (a.run_id !== null) return true;
+  return a.experiment_no === b.experiment_no && a.example_index === b.example_index && a.repetition === b.repetition;
 }
 
 async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): Promise<FullFeedback> {

@@ -1,13 +1,15 @@
+import type { BaseUrlOptions } from "../../platform/http/base-url.ts";
 import { queueItemRoutes } from "../contract/annotation-queues/items.ts";
 import { annotationQueueRoutes } from "../contract/annotation-queues/queues.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import type { Routes } from "./route.ts";
+import { apiUrlOf, type Routes } from "./route.ts";
 
 /** @param platform serves routes below `/platform`, also for clients whose base URL does not contain `/api/v1` */
 export function serveAnnotationQueues(
   v1: Routes,
   platform: Routes,
   { annotationQueues: queues, queueItems: items }: ExperimentsService,
+  base_url: BaseUrlOptions,
 ): void {
   const routes = annotationQueueRoutes;
 
@@ -23,8 +25,12 @@ export function serveAnnotationQueues(
 
   for (const route of [addRuns, addRunsByKey])
     v1.json(route, ({ caller, params, body }) => items.add(caller, params.queue_id, body));
-  v1.json(listRuns, ({ caller, params, query }) => items.listRuns(caller, params.queue_id, query));
-  v1.json(readRunAt, ({ caller, params }) => items.readRunAt(caller, params.queue_id, params.index));
+  v1.json(listRuns, ({ caller, params, query, context }) =>
+    items.listRuns(caller, params.queue_id, query, apiUrlOf(context, base_url)),
+  );
+  v1.json(readRunAt, ({ caller, params, context }) =>
+    items.readRunAt(caller, params.queue_id, params.index, apiUrlOf(context, base_url)),
+  );
   v1.json(updateRun, ({ caller, params, body }) => items.update(caller, params.queue_id, params.queue_run_id, body));
   v1.deletion(deleteRun, "Run", ({ caller, params }) => items.deleteOne(caller, params.queue_id, params.queue_run_id));
   v1.deletion(deleteRuns, "Runs", ({ caller, params, body }) => items.delete(caller, params.queue_id, body));

@@ -53,7 +53,7 @@ export function serveExperiments(
   serveRunShares(app, V1, v2, experiments, base_url);
   serveFeedback(v1, experiments, base_url);
   serveAttachments(app, V1, experiments);
-  serveAnnotationQueues(v1, platform, experiments);
+  serveAnnotationQueues(v1, platform, experiments, base_url);
   servePrompts(v1, experiments, readWorkspace);
   servePrices(v1, experiments);
   const { experimentsInfo } = systemRoutes;

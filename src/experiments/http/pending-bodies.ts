@@ -4,7 +4,7 @@ import { withTimeout } from "../../platform/lib/signal.ts";
 /** The limit of a body before decompression. After decompression, the limit of uploads applies. */
 const MAX_SENT_BYTES = 64 * 2 ** 20;
 
-/** The limit of all bodies that are received but not stored yet. Bodies that exceed it are refused. */
+/** Above this limit of all bodies that are received but not stored yet, the server stops reading requests of all workspaces. */
 const MAX_PENDING_BYTES = 4 * MAX_SENT_BYTES;
 
 /**
@@ -13,7 +13,7 @@ const MAX_PENDING_BYTES = 4 * MAX_SENT_BYTES;
  */
 const MAX_PENDING_BYTES_OF_WORKSPACE = MAX_SENT_BYTES;
 
-/** The Python client waits 10 s for a response. */
+/** The Python client waits 10 s for a response. The time in which the body arrives does not count. */
 const MAX_WAIT_MS = 8_000;
 
 const FIRST_BYTES = 64 * 2 ** 10;
@@ -36,14 +36,15 @@ interface Workspace {
   reading: Set<ReceivedBody>;
   /** The number of complete bodies that are not stored yet. */
   storing: number;
-  /** Resolves when a body has been read or released, so that waiting requests check again whether there is room. */
-  changed: PromiseWithResolvers<void>;
 }
 
 /** The bodies of ingestion requests in memory, from their first byte until the worker thread is done with them. */
 export class PendingBodies {
   readonly #max_wait_ms: number;
-  #bytes = 0;
+  /** The sums of all workspaces. */
+  readonly #all: Workspace = newWorkspace();
+  /** Resolves when a body has been read or released, so that waiting requests check again whether there is room. */
+  #changed = Promise.withResolvers<void>();
   readonly #workspaces = new Map<string, Workspace>();
 
   constructor(max_wait_ms = MAX_WAIT_MS) {
@@ -63,66 +64,66 @@ export class PendingBodies {
   ): Promise<T> {
     const workspace = this.#workspaces.get(tenant_id) ?? newWorkspace();
     this.#workspaces.set(tenant_id, workspace);
-    workspace.reading.add(received);
+    const both = [workspace, this.#all];
+    for (const { reading } of both) reading.add(received);
     let bytes = 0;
     let isStoring = false;
+    let left_ms = this.#max_wait_ms;
     const add = async (count: number) => {
       bytes += count;
-      workspace.pending_bytes += count;
-      this.#bytes += count;
+      for (const sums of both) sums.pending_bytes += count;
       if (bytes > MAX_SENT_BYTES) throw new ApiError("body_too_large", { limit_bytes: MAX_SENT_BYTES });
-      if (this.#bytes > MAX_PENDING_BYTES) throw overloaded();
-      await this.#waitForRoom(workspace, received);
+      left_ms = await this.#waitForRoom(workspace, received, left_ms);
     };
     const release = () => {
-      workspace.pending_bytes -= bytes;
-      this.#bytes -= bytes;
-      if (isStoring) workspace.storing--;
+      for (const sums of both) {
+        sums.pending_bytes -= bytes;
+        if (isStoring) sums.storing--;
+      }
       finishReading();
       if (workspace.pending_bytes === 0 && workspace.reading.size === 0) this.#workspaces.delete(tenant_id);
     };
     const finishReading = () => {
-      workspace.reading.delete(received);
-      workspace.changed.resolve();
-      workspace.changed = Promise.withResolvers();
+      for (const { reading } of both) reading.delete(received);
+      this.#changed.resolve();
+      this.#changed = Promise.withResolvers();
     };
     let working: Promise<T>;
     try {
       const body = await readBody(received, add);
       isStoring = true;
-      workspace.storing++;
+      for (const sums of both) sums.storing++;
       finishReading();
-      working = work(body, Date.now() + this.#max_wait_ms);
+      working = work(body, Date.now() + left_ms);
     } catch (error) {
       release();
       throw error;
     }
     // After the timeout, the body stays in memory until the worker thread is done with it.
     working.then(release, release);
-    const result = await withTimeout(working, this.#max_wait_ms);
+    const result = await withTimeout(working, left_ms);
     if (result === undefined) throw overloaded();
     return result;
   }
 
-  async #waitForRoom(workspace: Workspace, received: ReceivedBody): Promise<void> {
-    const deadline_ms = Date.now() + this.#max_wait_ms;
-    const hasRoom = () =>
-      workspace.pending_bytes <= MAX_PENDING_BYTES_OF_WORKSPACE ||
-      (workspace.storing === 0 && workspace.reading.values().next().value === received);
-    while (!hasRoom()) {
-      const left_ms = deadline_ms - Date.now();
-      if (left_ms <= 0) throw overloaded();
-      await withTimeout(workspace.changed.promise, left_ms);
+  /** @returns the part of `left_ms` that is left. @throws ApiError when no time is left and there is no room */
+  async #waitForRoom(workspace: Workspace, received: ReceivedBody, left_ms: number): Promise<number> {
+    const hasRoom = (sums: Workspace, max_bytes: number) =>
+      sums.pending_bytes <= max_bytes || (sums.storing === 0 && sums.reading.values().next().value === received);
+    const started_at = Date.now();
+    for (;;) {
+      if (hasRoom(workspace, MAX_PENDING_BYTES_OF_WORKSPACE) && hasRoom(this.#all, MAX_PENDING_BYTES)) break;
+      const remaining_ms = started_at + left_ms - Date.now();
+      if (remaining_ms <= 0) throw overloaded();
+      await withTimeout(this.#changed.promise, remaining_ms);
     }
+    return Math.max(0, started_at + left_ms - Date.now());
   }
 }
 
-const newWorkspace = (): Workspace => ({
-  pending_bytes: 0,
-  reading: new Set(),
-  storing: 0,
-  changed: Promise.withResolvers(),
-});
+function newWorkspace(): Workspace {
+  return { pending_bytes: 0, reading: new Set(), storing: 0 };
+}
 
 /** Returns the body in one buffer, which can be transferred to the worker thread. */
 async function readBody(

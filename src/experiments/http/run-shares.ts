@@ -1,9 +1,9 @@
-import { type BaseUrlOptions, baseUrlOf } from "../../platform/http/base-url.ts";
+import type { BaseUrlOptions } from "../../platform/http/base-url.ts";
 import { type App, jsonText } from "../../platform/http/route.ts";
 import { runShareRoutes, sharedRunRoutes } from "../contract/traces/run-shares.ts";
 import { experimentRoutesV2 } from "../contract/v2/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { type Routes, routesBelow } from "./route.ts";
+import { apiUrlOf, type Routes, routesBelow } from "./route.ts";
 
 /** Serves the shares of runs below the prefixes of version 1, and in version 2. */
 export function serveRunShares(
@@ -21,18 +21,24 @@ export function serveRunShares(
 
   const { readShare, readSharedRun, listSharedRuns, querySharedRuns } = sharedRunRoutes;
   v1.json(readShare, ({ params, context }) =>
-    sharedRuns.read(params.share_token, undefined, `${baseUrlOf(context, base_url)}/api/v1`),
+    sharedRuns.read(params.share_token, undefined, apiUrlOf(context, base_url)),
   );
   v1.json(readSharedRun, ({ params, context }) =>
-    sharedRuns.read(params.share_token, params.run_id, `${baseUrlOf(context, base_url)}/api/v1`),
+    sharedRuns.read(params.share_token, params.run_id, apiUrlOf(context, base_url)),
   );
-  v1.json(listSharedRuns, ({ params, query }) => sharedRuns.list(params.share_token, query.id));
-  v1.json(querySharedRuns, ({ params, body }) => sharedRuns.query(params.share_token, body));
+  v1.json(listSharedRuns, ({ params, query, context }) =>
+    sharedRuns.list(params.share_token, query.id, apiUrlOf(context, base_url)),
+  );
+  v1.json(querySharedRuns, ({ params, body, context }) =>
+    sharedRuns.query(params.share_token, body, apiUrlOf(context, base_url)),
+  );
   // The JavaScript client 0.10.5 sends its query without a question mark.
   for (const prefix of prefixes)
-    app.get(`${prefix}/public/:share_token/:list{runsshare_token=.*}`, async ({ req }) => {
-      const ids = new URLSearchParams(req.param("list").slice("runs".length)).getAll("id");
-      const list = await sharedRuns.list(req.param("share_token"), ids.length > 0 ? ids : undefined);
+    app.get(`${prefix}/public/:share_token/:list{runsshare_token=.*}`, async (context) => {
+      const { share_token, list: text } = context.req.param();
+      const ids = new URLSearchParams(text.slice("runs".length)).getAll("id");
+      const url = apiUrlOf(context, base_url);
+      const list = await sharedRuns.list(share_token, ids.length > 0 ? ids : undefined, url);
       return jsonText(list.json);
     });
 

@@ -28,7 +28,7 @@ export function serveRuns(
 ): void {
   const routes = runRoutes;
 
-  v1.json(routes.queryRuns, ({ caller, body }) => runs.query(caller, body));
+  v1.json(routes.queryRuns, ({ caller, body, context }) => runs.query(caller, body, apiUrlOf(context, base_url)));
   v1.json(routes.readRunStats, ({ caller, body }) => runs.stats(caller, body));
   v1.json(routes.readRun, ({ caller, params, context }) =>
     runs.read(caller, params.run_id, apiUrlOf(context, base_url)),

@@ -3,6 +3,7 @@ import { type Caller, mayUse } from "../../platform/contract/caller.ts";
 import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
 import type { App, Env } from "../../platform/http/route.ts";
 import { uuidOrHex } from "../contract/fields.ts";
+import { isProtobuf, otlpErrorBody, PROTOBUF } from "../contract/traces/otlp-status.ts";
 import { priceRoutes } from "../contract/traces/prices.ts";
 import type { AttachmentInfo } from "../storage/traces/traces.ts";
 import type { IngestRequest } from "../traces/read-changes.ts";
@@ -16,9 +17,23 @@ export interface TraceRoutesOptions {
   upload_limit_bytes: number;
 }
 
+const isSpanExport = (path: string): boolean => path.endsWith("/otel/v1/traces");
+
 /** Whether the limits for trace ingestion apply to the body of a request, instead of the general limit. */
-export const isTraceBody = (path: string): boolean =>
-  path.endsWith("/runs/multipart") || path.endsWith("/otel/v1/traces");
+export const isTraceBody = (path: string): boolean => path.endsWith("/runs/multipart") || isSpanExport(path);
+
+/** An error as a google.rpc.Status, for OTLP exporters that send protobuf. Undefined for other requests. */
+export function otlpErrorResponse(
+  { req }: Context,
+  status: number,
+  detail: string,
+  headers: Record<string, string>,
+): Response | undefined {
+  const content_type = req.header("content-type") ?? "";
+  if (!isSpanExport(req.path) || !isProtobuf(content_type)) return undefined;
+  const body = otlpErrorBody(content_type, status, detail);
+  return new Response(body, { status, headers: { ...headers, "content-type": PROTOBUF } });
+}
 
 /** Serves the ingestion of runs below each of the prefixes. */
 export function serveTraces(app: App, prefixes: readonly string[], options: TraceRoutesOptions): void {
@@ -65,11 +80,11 @@ export function serveAttachments(app: App, prefixes: readonly string[], experime
     });
   const respondWithRun = async (info: AttachmentInfo) => respond(info, await runs.readAttachment(info));
   for (const prefix of prefixes) {
-    app.get(`${prefix}/public/attachments/:token`, async ({ req }) => {
-      const token = req.param("token");
-      const ofExample = (await examples.findAttachment(token)).value();
-      if (ofExample) return respond(ofExample, await examples.readAttachment(token));
-      return respondWithRun((await runs.findAttachment(token)).value());
+    app.get(`${prefix}/public/attachments/:link`, async ({ req }) => {
+      const link = req.param("link");
+      const ofExample = (await examples.findAttachment(link)).value();
+      if (ofExample) return respond(ofExample, await examples.readAttachment(ofExample.token));
+      return respondWithRun((await runs.findAttachment(link)).value());
     });
     app.get(`${prefix}/public/:share_token/run/:run_id/attachments/:name`, async ({ req }) => {
       const { share_token, run_id, name } = req.param();
@@ -86,7 +101,11 @@ interface OwnBody {
 
 /** A request to create an agent run has an `assistant_id`; a traced run does not. */
 const RUN_CREATE: OwnBody = { keys: ["assistant_id"], isOwn: (found) => found.length === 0 };
-const RUN_BATCH: OwnBody = { keys: ["post", "patch"], isOwn: (found) => found.length > 0 };
+/** A batch of agent runs is a list. The agent server refuses a single agent run, which would otherwise be ignored as an empty batch. */
+const RUN_BATCH: OwnBody = {
+  keys: ["post", "patch", "assistant_id"],
+  isOwn: (found) => found.length === 0 || found.some((key) => key !== "assistant_id"),
+};
 
 /**
  * Passes a request to the agent server unless its body contains traces or is compressed. The caller needs the responding product's scope.

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds, isoOfMilliseconds } from "../../platform/lib/times.ts";
+import { signAttachmentLink } from "../attachment-links.ts";
 import type { Dataset } from "../contract/datasets/datasets.ts";
 import type { Example } from "../contract/datasets/examples.ts";
 import type { Feedback } from "../contract/feedback/feedback.ts";
@@ -83,15 +84,27 @@ export const toExample = (
   attachment_urls: Example["attachment_urls"] = null,
 ): Example => EXAMPLE_SERIALIZER.toObject({ example, dataset_id, attachment_urls });
 
-/** The addresses of attachments, by `attachment.{name}`. `base_url` is the address of this API as the client sees it. */
+interface AttachmentLink {
+  name: string;
+  mime_type: string;
+  token: string;
+}
+
+/** @param base_url the address of this API as the client sees it */
+export const attachmentUrl =
+  (base_url: string) =>
+  ({ token }: Pick<AttachmentLink, "token">): string =>
+    `${base_url}/public/attachments/${signAttachmentLink(token, Date.now())}`;
+
+/** The addresses of attachments, by `attachment.{name}`. */
 export const toAttachmentUrls = (
-  base_url: string,
-  attachments: readonly { name: string; mime_type: string; token: string }[],
+  attachments: readonly AttachmentLink[],
+  urlOf: (attachment: AttachmentLink) => string,
 ): NonNullable<Example["attachment_urls"]> =>
   Object.fromEntries(
-    attachments.map(({ name, mime_type, token }) => [
-      `attachment.${name}`,
-      { presigned_url: `${base_url}/public/attachments/${token}`, mime_type },
+    attachments.map((attachment) => [
+      `attachment.${attachment.name}`,
+      { presigned_url: urlOf(attachment), mime_type: attachment.mime_type },
     ]),
   );
 

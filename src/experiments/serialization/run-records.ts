@@ -12,7 +12,7 @@ import { parseJson } from "./records.ts";
 const metadataOf = (run: FullRun): JsonObject => parseJson<JsonObject>(run.metadata) ?? {};
 
 /** An uploaded run is the only run of its trace, so its dotted order has one segment. */
-const dottedOrder = ({ start_us, run_id }: FullRun): string => segmentOf(start_us, run_id);
+export const dottedOrder = ({ start_us, run_id }: FullRun): string => segmentOf(start_us, run_id);
 
 export const appPath = (run: Pick<FullRun, "tenant_id" | "experiment_id" | "run_id">): string =>
   `/o/${run.tenant_id}/projects/p/${run.experiment_id}/r/${run.run_id}`;

@@ -9,10 +9,10 @@ import type { FullTraceRun } from "../storage/traces/trace-search.ts";
 import { NO_USAGE, parseJson } from "./records.ts";
 import { appPath, ERROR_PREVIEW_CHARS, type FieldsV2, shareUrl } from "./run-records.ts";
 
-/** Data that is read only when a single run is requested. */
+/** Data that is not in the row of a run. */
 export interface RunRelatives {
-  /** All runs below the run, in the order of the tree. */
-  below: { run_id: string; parent_run_id: string | null }[];
+  /** All runs below the run, in the order of the tree; undefined in lists of runs. */
+  below: { run_id: string; parent_run_id: string | null }[] | undefined;
   /** Attachments by `attachment.{name}`. */
   attachments: JsonObject;
 }
@@ -69,9 +69,9 @@ export function toTracedRun(
     dotted_order: run.dotted_order,
     parent_run_id: run.parent_run_id,
     parent_run_ids: idsAbove(run),
-    child_run_ids: relatives?.below.map(({ run_id }) => run_id) ?? null,
+    child_run_ids: relatives?.below?.map(({ run_id }) => run_id) ?? null,
     direct_child_run_ids:
-      relatives?.below.flatMap(({ run_id, parent_run_id }) => (parent_run_id === run.run_id ? run_id : [])) ?? null,
+      relatives?.below?.flatMap(({ run_id, parent_run_id }) => (parent_run_id === run.run_id ? run_id : [])) ?? null,
     session_id: run.experiment_id,
     reference_example_id: run.reference_example_id,
     reference_dataset_id: run.dataset_id,

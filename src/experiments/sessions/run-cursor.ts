@@ -1,10 +1,23 @@
 import { ApiError } from "../../platform/errors.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
-import type { RunCursor } from "../storage/runs.ts";
+import type { RunCursor, RunPosition } from "../storage/runs.ts";
 
-/** Encodes the position in a list of runs that is sorted by start time. */
-export const writeCursor = ({ start_us, run_id }: RunCursor): string =>
-  Buffer.from(JSON.stringify([start_us, run_id])).toString("base64url");
+const DOTTED_ORDER = /^\d{8}T[0-9a-fTZ.-]{1,20000}$/;
+
+const encode = (start_us: number, text: string): string =>
+  Buffer.from(JSON.stringify([start_us, text])).toString("base64url");
+
+/** Encodes the position in a list of runs that is sorted by start time and position in the tree. */
+export const writePosition = ({ start_us, dotted_order }: RunPosition): string => encode(start_us, dotted_order);
+
+/** @throws ApiError when the cursor is invalid */
+export function readPosition(cursor: string): RunPosition {
+  const { start_us, run_id: dotted_order } = readCursor(cursor, (text) => DOTTED_ORDER.test(text));
+  return { start_us, dotted_order };
+}
+
+/** Encodes the position in a list that is sorted by start time and id. */
+export const writeCursor = ({ start_us, run_id }: RunCursor): string => encode(start_us, run_id);
 
 /**
  * @param isId checks the ID in the cursor: by default, a run ID (a UUID); in a list of threads, a thread ID

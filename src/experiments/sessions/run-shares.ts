@@ -12,7 +12,7 @@ import type { RunShareRow, TraceRunRow } from "../storage/traces/trace-schema.ts
 import type { TreePart } from "../storage/traces/trace-search.ts";
 import { type AttachmentInfo, attachmentOf, findTraceRuns } from "../storage/traces/traces.ts";
 import { type AnyRunSearch, toSearch } from "./run-search.ts";
-import { findWithFeedback, fullRun, queryPage, readPage, toAnyRun, toAnyRunV2 } from "./runs.ts";
+import { findWithFeedback, fullRun, listedRuns, queryPage, readPage, toAnyRunV2 } from "./runs.ts";
 
 /** Fields that shared runs do not contain in version 2: payloads, attachments and addresses. */
 const PRIVATE = new Set(["INPUTS", "OUTPUTS", "EVENTS", "MANIFEST", "ATTACHMENTS", "APP_PATH", "SHARE_URL"]);
@@ -72,22 +72,24 @@ export const sharedRunOperations = ({ read }: Database) => ({
     const share = await openShare(read, token);
     const found = await findWithFeedback(read, share, run_id ?? share.run_id);
     if (!includes(share, found.run)) throw new ApiError("run_not_found");
-    const url = (name: string) =>
-      `${base_url}/public/${token}/run/${found.run.run_id}/attachments/${encodeURIComponent(name)}`;
-    return publicRun(await fullRun(read, found, ({ name }) => url(name)), share);
+    return publicRun(await fullRun(read, found, sharedUrl(base_url, token)), share);
   },
 
-  async list(token: string, id: string[] | undefined): Promise<ExperimentRun[]> {
+  async list(token: string, id: string[] | undefined, base_url: string): Promise<ExperimentRun[]> {
     const share = await openShare(read, token);
     const page = { descending: false, cursor: undefined, limit: MAX_LISTED, payloads: true };
     const { items } = await readPage(read, share, within(share, await toSearch(read, share, { id })), page);
-    return items.map((found) => publicRun(toAnyRun(found), share));
+    const runs = await listedRuns(read, items, sharedUrl(base_url, token));
+    return runs.map((run) => publicRun(run, share));
   },
 
-  async query(token: string, body: RunQuery) {
+  async query(token: string, body: RunQuery, base_url: string) {
     const share = await openShare(read, token);
     const search = within(share, await toSearch(read, share, body));
-    return queryPage(read, share, search, body, (run) => publicRun(run, share));
+    return queryPage(read, share, search, body, {
+      urlOf: sharedUrl(base_url, token),
+      adapt: (run) => publicRun(run, share),
+    });
   },
 
   /** @throws ApiError when the token is unknown, the run is not in the share, or the run has no attachment with this name */
@@ -115,6 +117,12 @@ export const sharedRunOperations = ({ read }: Database) => ({
     return toAnyRunV2(found, "", selectedNames(publicFields(selects)));
   },
 });
+
+/** Attachments of shared runs can be downloaded until the run is not shared any more. */
+const sharedUrl =
+  (base_url: string, share_token: string) =>
+  ({ name }: { name: string }, run_id: string): string =>
+    `${base_url}/public/${share_token}/run/${run_id}/attachments/${encodeURIComponent(name)}`;
 
 interface OpenShare extends RunShareRow {
   /** The shared part of a trace; undefined for an uploaded run. */

@@ -2,14 +2,22 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isoOfMicroseconds } from "../../platform/lib/times.ts";
+import { openAttachmentLink } from "../attachment-links.ts";
 import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "../contract/runs.ts";
 import type { RunQueryV2, RunV2 } from "../contract/v2/runs.ts";
-import { selectFields } from "../serialization/records.ts";
-import { type NameV2, runV2, selectedNames, toRun, UPLOADED_RUN_V2 } from "../serialization/run-records.ts";
-import { TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
+import { attachmentUrl, selectFields, toAttachmentUrls } from "../serialization/records.ts";
+import {
+  dottedOrder,
+  type NameV2,
+  runV2,
+  selectedNames,
+  toRun,
+  UPLOADED_RUN_V2,
+} from "../serialization/run-records.ts";
+import { type RunRelatives, TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
 import { percentile } from "../statistics/describe.ts";
 import { type FeedbackStatsInput, feedbackAt, feedbackOfRuns } from "../storage/feedback.ts";
-import { type FullRun, findRun, type RunCursor, searchRunKeys, searchRuns } from "../storage/runs.ts";
+import { type FullRun, findRun, type RunPosition, searchRunKeys, searchRuns } from "../storage/runs.ts";
 import { sumOutcomes } from "../storage/traces/outcome-sums.ts";
 import {
   attachmentsOf,
@@ -23,12 +31,12 @@ import {
 } from "../storage/traces/trace-search.ts";
 import {
   type AttachmentInfo,
-  findAttachment,
+  attachmentsBySecret,
   MAX_ERROR_CHARS,
   payloadsOf,
   readAttachment,
 } from "../storage/traces/traces.ts";
-import { readCursor, writeCursor } from "./run-cursor.ts";
+import { readPosition, writePosition } from "./run-cursor.ts";
 import { type AnyRunSearch, toSearch, toSearchV2 } from "./run-search.ts";
 import { computeRunStats, feedbackStats, type RunOutcome } from "./stats.ts";
 
@@ -45,14 +53,15 @@ type Workspace = Pick<Caller, "tenant_id">;
 
 /** Operations on traced runs, and on runs that were uploaded as rows of an experiment. */
 export const runOperations = ({ read }: Database) => ({
-  async query(caller: Caller, body: RunQuery) {
-    return queryPage(read, caller, await toSearch(read, caller, body), body);
+  /** @param base_url the address of this API as the client sees it, for the links to attachments */
+  async query(caller: Caller, body: RunQuery, base_url: string) {
+    return queryPage(read, caller, await toSearch(read, caller, body), body, { urlOf: attachmentUrl(base_url) });
   },
 
   /** @param base_url the address of this API as the client sees it, for the links to attachments */
   async read(caller: Caller, run_id: string, base_url: string): Promise<ExperimentRun> {
     const found = await findWithFeedback(read, caller, run_id);
-    return fullRun(read, found, ({ token }) => `${base_url}/public/attachments/${token}`);
+    return fullRun(read, found, attachmentUrl(base_url));
   },
 
   async stats(caller: Caller, body: RunStatsQuery): Promise<RunStats> {
@@ -85,7 +94,7 @@ export const runOperations = ({ read }: Database) => ({
     const { items, next } = await readPage(read, caller, await toSearchV2(read, caller, body), page);
     const names = selectedNames(selects);
     return {
-      items: items.map((found) => toAnyRunV2(found, base_url, names)),
+      items: await toAnyRunsV2(read, items, base_url, names),
       has_more: next !== null,
       ...(next !== null && { next_cursor: next }),
     };
@@ -99,18 +108,19 @@ export const runOperations = ({ read }: Database) => ({
   ): Promise<Partial<RunV2>> {
     const found = await findWithFeedback(read, caller, run_id);
     if (found.run.experiment_id !== project_id) throw new ApiError("run_not_found");
-    return toAnyRunV2(found, base_url, selectedNames(selects));
+    const [run] = await toAnyRunsV2(read, [found], base_url, selectedNames(selects));
+    return run as Partial<RunV2>;
   },
 
   /**
-   * The token in the address of an attachment grants access to it: the official clients fetch attachments without a key.
+   * The link in the address of an attachment grants access to it: the official clients fetch attachments without a key.
    *
-   * @throws ApiError when the token is unknown, for example because the run was deleted
+   * @throws ApiError when the link is wrong or has expired, or the run was deleted
    */
-  async findAttachment(token: string): Promise<AttachmentInfo> {
-    const found = await findAttachment(read, token);
+  async findAttachment(link: string): Promise<AttachmentInfo> {
+    const found = await openAttachmentLink(link, Date.now(), (id) => attachmentsBySecret(read, id));
     if (!found) throw new ApiError("not_found");
-    return found;
+    return { run_no: found.run_no, name: found.name, mime_type: found.mime_type };
   },
 
   readAttachment: ({ run_no, name }: AttachmentInfo): Promise<Uint8Array> => readAttachment(read, run_no, name),
@@ -137,14 +147,14 @@ interface PageOptions {
   feedback?: boolean;
 }
 
-/** Reads a page of uploaded and traced runs, merged by start time and id. */
+/** Reads a page of uploaded and traced runs, merged by start time and position in the tree. */
 export async function readPage(
   read: Tx,
   { tenant_id }: Workspace,
   { uploaded, traced }: AnyRunSearch,
   { cursor, limit, feedback = true, ...options }: PageOptions,
 ): Promise<{ items: FoundRun[]; next: string | null }> {
-  const page = { ...options, after: cursor === undefined ? undefined : readCursor(cursor), limit: limit + 1 };
+  const page = { ...options, after: cursor === undefined ? undefined : readPosition(cursor), limit: limit + 1 };
   const rows = uploaded ? await searchRuns(read, tenant_id, uploaded, page) : [];
   const runs = traced ? await searchTraceRuns(read, tenant_id, traced, page) : [];
   if (!page.payloads) await readFullErrors(read, runs);
@@ -157,7 +167,7 @@ export async function readPage(
     return { kind: "uploaded", run, feedback: ofRows.get(runKeyText(run)) ?? [] };
   });
   const last = rows.length + runs.length > limit ? found.at(-1) : undefined;
-  return { items, next: last ? writeCursor(last) : null };
+  return { items, next: last ? writePosition(positionOf(last)) : null };
 }
 
 /** Reads the full text of truncated errors from the payloads, because rows contain only the beginning. */
@@ -171,41 +181,89 @@ async function readFullErrors(read: Tx, runs: FullTraceRun[]): Promise<void> {
   for (const run of cut) run.full_error = errors.get(run.run_no) ?? null;
 }
 
-function inOrder<Run extends RunCursor>(runs: Run[], descending: boolean): Run[] {
+function inOrder(runs: (FullRun | FullTraceRun)[], descending: boolean): (FullRun | FullTraceRun)[] {
   const sign = descending ? -1 : 1;
-  return runs.sort((a, b) => sign * (a.start_us - b.start_us || (a.run_id < b.run_id ? -1 : 1)));
+  return runs
+    .map((run) => ({ run, ...positionOf(run) }))
+    .sort((a, b) => sign * (a.start_us - b.start_us || (a.dotted_order < b.dotted_order ? -1 : 1)))
+    .map(({ run }) => run);
 }
 
-export const toAnyRun = (found: FoundRun): ExperimentRun =>
-  found.kind === "uploaded" ? toRun(found.run, found.feedback) : toTracedRun(found.run, found.feedback);
+const positionOf = (run: FullRun | FullTraceRun): RunPosition => ({
+  start_us: run.start_us,
+  dotted_order: "run_no" in run ? run.dotted_order : dottedOrder(run),
+});
+
+const toAnyRun = (found: FoundRun, relatives?: RunRelatives): ExperimentRun =>
+  found.kind === "uploaded" ? toRun(found.run, found.feedback) : toTracedRun(found.run, found.feedback, relatives);
+
+/** Returns the URL of an attachment of the run with this id. */
+type AttachmentUrl = (attachment: { name: string; token: string }, run_id: string) => string;
 
 export const toAnyRunV2 = (found: FoundRun, base_url: string, names: readonly NameV2[]): Partial<RunV2> =>
   found.kind === "uploaded"
     ? runV2(UPLOADED_RUN_V2, { ...found, base_url }, names)
     : runV2(TRACED_RUN_V2, { ...found, base_url }, names);
 
-/** A run with the ids of all runs below it, and with links to its attachments. */
-export async function fullRun(
+/** @param base_url the address of the server, for the links to attachments and shared runs */
+async function toAnyRunsV2(
   read: Tx,
-  found: FoundRun,
-  urlOf: (attachment: { name: string; token: string }) => string,
-): Promise<ExperimentRun> {
-  if (found.kind === "uploaded") return toRun(found.run, found.feedback);
-  const attachments = (await attachmentsOf(read, [found.run.run_no])).map((attachment) => [
-    `attachment.${attachment.name}`,
-    { presigned_url: urlOf(attachment), mime_type: attachment.mime_type },
-  ]);
-  const relatives = { below: await runsBelow(read, found.run), attachments: Object.fromEntries(attachments) };
-  return toTracedRun(found.run, found.feedback, relatives);
+  items: FoundRun[],
+  base_url: string,
+  names: readonly NameV2[],
+): Promise<Partial<RunV2>[]> {
+  const runs = items.map((found) => toAnyRunV2(found, base_url, names));
+  if (!names.includes("attachments")) return runs;
+  const urlOf = attachmentUrl(`${base_url}/api/v1`);
+  const attachments = await attachmentsOfRuns(read, items);
+  return runs.map((run, index) => {
+    const { run_id } = (items[index] as FoundRun).run;
+    const urls = attachments.get(run_id)?.map((attachment) => [attachment.name, urlOf(attachment)]) ?? [];
+    return { ...run, attachments: Object.fromEntries(urls) };
+  });
 }
 
-/** @param adapt changes each run before the fields are selected */
+/** The attachments of traced runs by run id. Runs without attachments are missing. */
+async function attachmentsOfRuns(read: Tx, items: readonly FoundRun[]) {
+  const traced = items.flatMap((found) => (found.kind === "traced" ? found.run : []));
+  const ids = new Map(traced.map(({ run_no, run_id }) => [run_no, run_id]));
+  return Map.groupBy(await attachmentsOf(read, [...ids.keys()]), ({ run_no }) => ids.get(run_no) as string);
+}
+
+/** A run with the ids of all runs below it, and with links to its attachments. */
+export async function fullRun(read: Tx, found: FoundRun, urlOf: AttachmentUrl): Promise<ExperimentRun> {
+  const below = found.kind === "traced" ? await runsBelow(read, found.run) : undefined;
+  const [run] = await listedRuns(read, [found], urlOf, below);
+  return run as ExperimentRun;
+}
+
+/** Runs with links to their attachments. */
+export async function listedRuns(
+  read: Tx,
+  items: readonly FoundRun[],
+  urlOf: AttachmentUrl,
+  below?: RunRelatives["below"],
+): Promise<ExperimentRun[]> {
+  const attachments = await attachmentsOfRuns(read, items);
+  return items.map((found) => {
+    const { run_id } = found.run;
+    const urls = toAttachmentUrls(attachments.get(run_id) ?? [], (attachment) => urlOf(attachment, run_id));
+    return toAnyRun(found, { below, attachments: urls });
+  });
+}
+
+interface QueryOptions {
+  urlOf: AttachmentUrl;
+  /** Changes each run before the fields are selected. */
+  adapt?: (run: ExperimentRun) => ExperimentRun;
+}
+
 export async function queryPage(
   read: Tx,
   workspace: Workspace,
   search: AnyRunSearch,
   body: RunQuery,
-  adapt: (run: ExperimentRun) => ExperimentRun = (run) => run,
+  { urlOf, adapt = (run) => run }: QueryOptions,
 ) {
   const fields = body.select;
   const limit = Math.min(body.limit, MAX_PAGE_SIZE);
@@ -213,9 +271,11 @@ export async function queryPage(
   const feedback = !fields || fields.includes("feedback_stats");
   const page = { descending: body.order === "desc", cursor: body.cursor, limit, payloads, feedback };
   const { items, next } = await readPage(read, workspace, search, page);
-  const all = items.map((found) => adapt(toAnyRun(found)));
+  const needsAttachments = !fields || fields.includes("s3_urls");
+  const all = needsAttachments ? await listedRuns(read, items, urlOf) : items.map((found) => toAnyRun(found));
+  const adapted = all.map(adapt);
   const selected = new Set([...(fields ?? []), ...ALWAYS_SELECTED]);
-  const runs = fields ? all.map((run) => selectFields(run, (name) => selected.has(name))) : all;
+  const runs = fields ? adapted.map((run) => selectFields(run, (name) => selected.has(name))) : adapted;
   return { runs, cursors: { next, prev: null }, search_cursors: null, parsed_query: body.filter ?? null };
 }
 

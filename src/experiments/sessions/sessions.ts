@@ -17,6 +17,7 @@ import {
 } from "../storage/experiments.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
 import { refreshDirty } from "./refresh-stats.ts";
+import { runFacets } from "./run-facets.ts";
 import { NO_STATS } from "./stats.ts";
 
 /** Operations on experiments, which the API calls sessions. */
@@ -29,7 +30,13 @@ export const sessionOperations = (database: Database) => ({
     const rows = await listExperiments(read, caller.tenant_id, { ...query, ...order, dataset_no });
     const numbers = rows.map((row) => row.dataset_no);
     const ids = await datasetIds(read, numbers);
-    return rows.map((row) => toSession(row, ids.get(row.dataset_no) ?? null, query.include_stats));
+    const sessions: Session[] = [];
+    for (const row of rows) {
+      const session = toSession(row, ids.get(row.dataset_no) ?? null, query.include_stats);
+      const hasFacets = query.include_stats && query.facets;
+      sessions.push(hasFacets ? { ...session, run_facets: await runFacets(read, row.experiment_no) } : session);
+    }
+    return sessions;
   },
 
   async read(caller: Caller, session_id: string, with_stats: boolean): Promise<Session> {

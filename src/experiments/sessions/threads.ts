@@ -23,7 +23,7 @@ import {
   usageDetailsOf,
 } from "../storage/traces/threads.ts";
 import { searchTraceRuns, type TraceSearch, traceRunsById } from "../storage/traces/trace-search.ts";
-import { readCursor, writeCursor } from "./run-cursor.ts";
+import { readCursor, readPosition, writeCursor, writePosition } from "./run-cursor.ts";
 import { toSearch, toSearchV2 } from "./run-search.ts";
 import { computeRunStats, feedbackStats } from "./stats.ts";
 
@@ -57,7 +57,7 @@ export const threadOperations = ({ read }: Database) => ({
   async traces(caller: Caller, thread_id: string, query: ThreadTracesQuery) {
     const { project_id, cursor, page_size, selects = [], ...filters } = query;
     const search = ofThread(await rootSearch(read, caller, project_id, filters), thread_id);
-    const after = cursor === undefined ? undefined : readCursor(cursor);
+    const after = cursor === undefined ? undefined : readPosition(cursor);
     const payloads = ["INPUTS", "OUTPUTS", "ERROR"].some((field) => selects.includes(field));
     const page = { descending: false, after, limit: page_size + 1, payloads };
     const found = await searchTraceRuns(read, caller.tenant_id, search, page);
@@ -70,7 +70,7 @@ export const threadOperations = ({ read }: Database) => ({
     });
     const last = runs.at(-1);
     const has_more = found.length > page_size;
-    return { items, has_more, ...(has_more && last && { next_cursor: writeCursor(last) }) };
+    return { items, has_more, ...(has_more && last && { next_cursor: writePosition(last) }) };
   },
 
   async stats(caller: Caller, thread_id: string, query: ThreadStatsQuery): Promise<Partial<ThreadStats>> {

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
 import type { ExampleAttachmentRow } from "./schema.ts";
+import { tokenBeginsWith } from "./traces/traces.ts";
 
 export type ExampleAttachmentInfo = Omit<ExampleAttachmentRow, "data">;
 
@@ -52,11 +53,14 @@ export async function endAttachments(tx: Tx, tokens: string[], until_version: nu
     await tx.run(tx.k.updateTable("example_attachments").set({ until_version }).where("token", "in", tokens));
 }
 
-export const findExampleAttachment = (
+/** The attachments whose token begins with the text: usually one. */
+export const exampleAttachmentsBySecret = (
   tx: Tx,
-  token: string,
-): Promise<Pick<ExampleAttachmentRow, "name" | "mime_type"> | undefined> =>
-  tx.first(tx.k.selectFrom("example_attachments").select(["name", "mime_type"]).where("token", "=", token));
+  beginning: string,
+): Promise<Pick<ExampleAttachmentRow, "name" | "mime_type" | "token">[]> =>
+  tx.all(
+    tx.k.selectFrom("example_attachments").select(["name", "mime_type", "token"]).where(tokenBeginsWith(beginning)),
+  );
 
 export async function readExampleAttachment(tx: Tx, token: string): Promise<Uint8Array | undefined> {
   return (await tx.first(tx.k.selectFrom("example_attachments").select("data").where("token", "=", token)))?.data;

@@ -50,14 +50,9 @@ const findQuery = prepared<Pick<FeedbackRow, "tenant_id" | "feedback_id">, FullF
 export const findFeedback = (tx: Tx, tenant_id: string, feedback_id: string): Promise<FullFeedback | undefined> =>
   tx.first(findQuery(tx, { tenant_id, feedback_id }));
 
-/** Returns the feedback of any workspace that has one of the ids. */
-export const takenFeedbackIds = (
-  tx: Tx,
-  ids: string[],
-): Promise<Pick<FeedbackRow, "feedback_id" | "experiment_no">[]> =>
-  byIds(ids, (batch) =>
-    tx.all(tx.k.selectFrom("feedback").select(["feedback_id", "experiment_no"]).where("feedback_id", "in", batch)),
-  );
+/** Returns the feedback of any workspace that has one of the ids, because they are unique in the table. */
+export const takenFeedbackIds = (tx: Tx, ids: string[]): Promise<FeedbackRow[]> =>
+  byIds(ids, (batch) => tx.all(tx.k.selectFrom("feedback").selectAll().where("feedback_id", "in", batch)));
 
 /** A page of feedback, newest first. */
 export function listFeedback(tx: Tx, tenant_id: string, filter: FeedbackQuery): Promise<FullFeedback[]> {
@@ -136,12 +131,24 @@ export type FeedbackStatsInput = Pick<
   "run_id" | "example_index" | "repetition" | "key" | "score" | "value" | "comment" | "source" | "is_error"
 >;
 
-/** The feedback of an experiment, for one key or for all keys. */
+/** The feedback of an experiment, for one key or for all keys. Feedback whose run has not arrived is not counted. */
 export function feedbackStatsInputs(tx: Tx, experiment_no: number, key?: string): Promise<FeedbackStatsInput[]> {
   let query = tx.k
-    .selectFrom("feedback")
+    .selectFrom("feedback as f")
     .select(["run_id", "example_index", "repetition", "key", "score", "value", "comment", "source", "is_error"])
-    .where("experiment_no", "=", experiment_no);
+    .where("experiment_no", "=", experiment_no)
+    .where(({ exists, or, eb, selectFrom }) =>
+      or([
+        eb("f.run_id", "is", null),
+        eb("f.example_index", "is not", null),
+        exists(
+          selectFrom("trace_runs as t")
+            .select("t.run_no")
+            .whereRef("t.tenant_id", "=", "f.tenant_id")
+            .whereRef("t.run_id", "=", "f.run_id"),
+        ),
+      ]),
+    );
   if (key !== undefined) query = query.where("key", "=", key);
   // Comments are shown in the order of their creation.
   return tx.all(query.orderBy("created_us").orderBy("feedback_id"));

@@ -3,6 +3,7 @@ import type { Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { Schema } from "../../platform/database/schema.ts";
+import { segmentOf } from "../traces/tree-position.ts";
 import { compileFilter, UPLOADED } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExperimentOutputsRow, ExperimentRunRow } from "./schema.ts";
@@ -114,7 +115,13 @@ export interface RunSearch {
   filters: RunFilter[];
 }
 
-/** The last run of the previous page. */
+/** The last run of the previous page, in a list that is sorted by start time and position in the tree. */
+export interface RunPosition {
+  start_us: number;
+  dotted_order: string;
+}
+
+/** The last item of the previous page, in a list that is sorted by start time and id. */
 export interface RunCursor {
   start_us: number;
   run_id: string;
@@ -122,7 +129,7 @@ export interface RunCursor {
 
 export interface RunPage {
   descending: boolean;
-  after?: RunCursor | undefined;
+  after?: RunPosition | undefined;
   limit: number;
   /** Whether to also read the inputs and outputs. */
   payloads: boolean;
@@ -131,13 +138,25 @@ export interface RunPage {
 export function searchRuns(tx: Tx, tenant_id: string, search: RunSearch, page: RunPage): Promise<FullRun[]> {
   let query = withIds(tx, page.payloads).where("r.tenant_id", "=", tenant_id).where(matching(tx, search));
   const direction = page.descending ? "desc" : "asc";
-  if (page.after) query = query.where(afterCursor(page.after, page.descending));
+  if (page.after) query = query.where(afterCursor(toRootCursor(page.after), page.descending));
   return tx.all(
     query.orderBy("r.start_us", direction).orderBy("r.run_id", direction).limit(page.limit),
   ) as unknown as Promise<FullRun[]>;
 }
 
-/** Selects the runs after the cursor. */
+const AFTER_ALL_IDS = "g";
+
+/**
+ * Converts a position to one that compares ids: an uploaded run has one segment, of its start and id. The index of the rows has no
+ * `dotted_order`.
+ */
+function toRootCursor({ start_us, dotted_order }: RunPosition): RunCursor {
+  const time = segmentOf(start_us, "");
+  if (dotted_order.startsWith(time)) return { start_us, run_id: dotted_order.slice(time.length) };
+  return { start_us, run_id: time > dotted_order ? "" : AFTER_ALL_IDS };
+}
+
+/** Selects the items after the cursor. */
 export const afterCursor = ({ start_us, run_id }: RunCursor, descending: boolean) =>
   sql<boolean>`(r.start_us, r.run_id) ${sql.raw(descending ? "<" : ">")} (${start_us}, ${run_id})`;
 

@@ -41,7 +41,7 @@ export async function storeFeedback(
       const replaced_in = taken.get(row.feedback_id);
       if (replaced_in !== undefined) {
         if ((await deleteFeedbackOf(tx, caller.tenant_id, row.feedback_id)) === 0)
-          throw new ApiError("feedback_exists", row as never);
+          throw new ApiError("feedback_exists", { feedback_id: row.feedback_id });
         taken.delete(row.feedback_id);
         changed.push(replaced_in);
       }

@@ -2,18 +2,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Caller } from "../../platform/contract/caller.ts";
 import { type Database, readNow, type Tx, writeUnique } from "../../platform/database/database.ts";
 import { ApiError, type InvalidPart, InvalidRequestError } from "../../platform/errors.ts";
+import { otlpErrorBody } from "../contract/traces/otlp-status.ts";
 import { sessionNumbersOf } from "../storage/traces/traces.ts";
 import { BodyTurns } from "./body-turns.ts";
 import { storeExperimentRows } from "./experiment-rows.ts";
 import { attachFeedback, storeFeedback } from "./feedback.ts";
 import type { Pricing, RunDraft } from "./merge-run.ts";
 import type { RunOperation, TraceChanges } from "./operation.ts";
-import { otlpErrorBody, otlpResponse, readOtlpRequest } from "./otlp/otlp-request.ts";
+import { otlpResponse, readOtlpRequest } from "./otlp/otlp-request.ts";
 import { toTraceChanges } from "./otlp/otlp-runs.ts";
 import type { SpanExport } from "./otlp/span-export.ts";
 import { OtlpError } from "./otlp/wire-fields.ts";
 import { decompressed, type IngestRequest, MAX_REPORTED, readChanges } from "./read-changes.ts";
 import { deleteSubtrees, endOperations, type TraceEnd } from "./run-tree.ts";
+import { MAX_FIELD_BYTES, removeTooLarge } from "./size-limits.ts";
 import { TraceSessions } from "./trace-sessions.ts";
 import { relatedIds, TraceWriter } from "./trace-writer.ts";
 import type { PriceMaps } from "./usage/price-maps.ts";
@@ -103,8 +105,12 @@ export class Ingestion {
     return this.#turns.use(sent, deadline_ms, unpack, async (unpacked) => {
       try {
         const { changes, rejected } = toTraceChanges(readOtlpRequest(unpacked, content_type), request.headers);
+        // The spans of these fields are stored, so they are reported without being counted as rejected.
+        const removed = unpacked.byteLength > MAX_FIELD_BYTES ? removeTooLarge(changes) : [];
+        const warnings = removed.slice(0, MAX_REPORTED).map(({ loc, msg }) => `${loc.slice(1).join(".")}: ${msg}`);
         const refused = await this.#store(caller, changes);
-        const message = [rejected.message, ...refused.map(({ msg }) => msg)].filter((text) => text !== "").join("; ");
+        const messages = [rejected.message, ...warnings, ...refused.map(({ msg }) => msg)];
+        const message = messages.filter((text) => text !== "").join("; ");
         return respond(200, otlpResponse(content_type, { count: rejected.count + refused.length, message }));
       } catch (error) {
         if (!(error instanceof OtlpError)) throw error;

@@ -9,6 +9,7 @@ import { uuidOrHex } from "../contract/fields.ts";
 import { RunCreate, RunUpdate } from "../contract/traces/traces.ts";
 import type { TraceChanges } from "./operation.ts";
 import { parsePythonJson } from "./python-json.ts";
+import { MAX_FIELD_BYTES, removeTooLarge, tooLarge } from "./size-limits.ts";
 
 /** An ingestion request without its body. */
 export interface IngestRequest {
@@ -29,8 +30,6 @@ export interface ReadChanges extends TraceChanges {
   refused: InvalidPart[];
 }
 
-const MAX_FIELD_BYTES = 20 * 2 ** 20;
-const MAX_ATTACHMENT_BYTES = 50 * 2 ** 20;
 const MAX_PARTS = 100_000;
 const MAX_NAME_CHARS = 200;
 
@@ -53,11 +52,12 @@ const PAYLOADS = ["inputs", "outputs", "events", "extra", "serialized"] as const
  */
 export function readChanges(request: IngestRequest, bytes: Uint8Array, max_bytes: number): ReadChanges {
   const changes = new ChangeReader();
-  if (request.kind === "multipart") return changes.readMultipart(bytes, request.content_type, max_bytes);
-  const body = parseBody(bytes);
-  if (request.kind === "batch") return changes.readBatch(body);
-  const id = request.kind === "update" ? request.run_id : (body.id ?? crypto.randomUUID());
-  changes.add(request.kind === "update" ? "patch" : "post", { ...body, id }, []);
+  changes.read(request, bytes, max_bytes);
+  // Smaller bodies have no field that is too large.
+  if (bytes.byteLength > MAX_FIELD_BYTES) changes.report(removeTooLarge(changes));
+  // A request for one run stores either the whole run or nothing.
+  const isOfOneRun = request.kind === "create" || request.kind === "update";
+  if (isOfOneRun && changes.refused.length > 0) changes.operations.length = 0;
   return changes;
 }
 
@@ -104,29 +104,45 @@ interface RunParts {
 
 class ChangeReader implements ReadChanges {
   readonly operations: TraceChanges["operations"] = [];
-  readonly attachments: TraceChanges["attachments"] = [];
+  attachments: TraceChanges["attachments"] = [];
   readonly feedback: TraceChanges["feedback"] = [];
   readonly refused: InvalidPart[] = [];
 
-  readBatch(body: JsonObject): this {
+  /** @throws ApiError when the body cannot be read */
+  read({ kind, run_id, content_type }: IngestRequest, bytes: Uint8Array, max_bytes: number): void {
+    if (kind === "multipart") {
+      this.#readMultipart(bytes, content_type, max_bytes);
+      return;
+    }
+    const body = parseBody(bytes);
+    if (kind === "batch") this.#readBatch(body);
+    else if (kind === "update") this.#add("patch", { ...body, id: run_id }, []);
+    else this.#add("post", { ...body, id: body.id ?? crypto.randomUUID() }, []);
+  }
+
+  report(parts: InvalidPart[]): void {
+    this.refused.push(...parts.slice(0, MAX_REPORTED - this.refused.length));
+  }
+
+  #readBatch(body: JsonObject): void {
     for (const kind of ["post", "patch"] as const) {
       const list = body[kind] ?? [];
       if (!Array.isArray(list)) throw new ApiError("bad_trace_body", { reason: `The field ${kind} must be a list.` });
       list.forEach((run, index) => {
-        this.add(kind, isObject(run) ? run : {}, [kind, index]);
+        this.#add(kind, isObject(run) ? run : {}, [kind, index]);
       });
     }
-    return this;
   }
 
   /** Part names: `post.{id}`, `post.{id}.{field}` (the same with `patch`), `attachment.{id}.{name}`, `feedback.{id}`. */
-  readMultipart(bytes: Uint8Array, content_type: string, max_bytes: number): this {
+  #readMultipart(bytes: Uint8Array, content_type: string, max_bytes: number): void {
     const boundary = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(content_type);
     if (!boundary)
       throw new ApiError("bad_trace_body", { reason: "The multipart content type has no boundary parameter." });
     if (bytes.length === 0) throw new ApiError("bad_trace_body", { reason: "The body is empty." });
     const runs = new Map<string, RunParts>();
-    const limits = { maxFileSize: MAX_ATTACHMENT_BYTES, maxParts: MAX_PARTS, maxTotalSize: max_bytes };
+    // The parser refuses the whole body, but a part that is too large concerns only its run.
+    const limits = { maxFileSize: max_bytes, maxParts: MAX_PARTS, maxTotalSize: max_bytes };
     try {
       for (const part of parseMultipart(bytes, { boundary: (boundary[1] ?? boundary[2]) as string, ...limits })) {
         const [kind, id = "", ...rest] = (part.name ?? "").split(".");
@@ -136,7 +152,7 @@ class ChangeReader implements ReadChanges {
         const content = more.length === 0 ? data : part.bytes;
         const isOfRun = (kind === "post" || kind === "patch") && (field === "" || RUN_PARTS.has(field));
         if (isOfRun) this.#addRunPart(runs, kind, id, field, content);
-        else if (kind === "feedback" && field === "") this.#addFeedback(id, textOf(content));
+        else if (kind === "feedback" && field === "") this.#addFeedback(id, content);
         else if (kind === "attachment" && field !== "" && field.length <= MAX_NAME_CHARS && !field.includes("."))
           this.#addAttachment(id, field, part.headers["content-type"], content);
         else this.#refuse([part.name ?? ""], UNKNOWN_PART, part.name);
@@ -147,17 +163,16 @@ class ChangeReader implements ReadChanges {
     }
     for (const [name, { kind, main, fields }] of runs) {
       const id = name.slice(kind.length + 1);
-      if (main) this.add(kind, { ...main, ...fields, id }, []);
+      if (main) this.#add(kind, { ...main, ...fields, id }, []);
       else this.#refuse([id, Object.keys(fields)[0] ?? ""], `the part ${name} is missing`);
     }
-    return this;
   }
 
   /** Validates an operation, and adds either the operation or the reasons why it is refused. */
-  add(kind: "post" | "patch", run: JsonObject, loc: (string | number)[]): void {
+  #add(kind: "post" | "patch", run: JsonObject, loc: (string | number)[]): void {
     const id = uuidOrHex.safeParse(run.id, { reportInput: true });
     if (!id.success) {
-      this.#report(invalidParts(id.error.issues, run.id, ["body", ...loc, "id"]));
+      this.report(invalidParts(id.error.issues, run.id, ["body", ...loc, "id"]));
       return;
     }
     const fields = { ...run };
@@ -175,7 +190,7 @@ class ChangeReader implements ReadChanges {
     const parts = runs.get(name) ?? { kind, main: undefined, fields: {} };
     runs.set(name, parts);
     const isTooLarge = data.byteLength > MAX_FIELD_BYTES;
-    if (isTooLarge) this.#refuse([id, field], `must be at most ${MAX_FIELD_BYTES} bytes`);
+    if (isTooLarge) this.#refuse([id, field], tooLarge(MAX_FIELD_BYTES));
     const value = isTooLarge ? undefined : this.#parse(textOf(data), [id, field]);
     if (value === undefined) return;
     if (field !== "") parts.fields[field] = value;
@@ -190,8 +205,10 @@ class ChangeReader implements ReadChanges {
     else this.#refuse([`attachment.${run_id}.${name}`], "the run ID must be a UUID", run_id);
   }
 
-  #addFeedback(id: string, text: string): void {
-    const value = this.#parse(text, [`feedback.${id}`]);
+  #addFeedback(id: string, data: Uint8Array): void {
+    const isTooLarge = data.byteLength > MAX_FIELD_BYTES;
+    if (isTooLarge) this.#refuse([`feedback.${id}`], tooLarge(MAX_FIELD_BYTES));
+    const value = isTooLarge ? undefined : this.#parse(textOf(data), [`feedback.${id}`]);
     if (value === undefined) return;
     const feedback = this.#check(FeedbackCreate, { ...(isObject(value) ? value : {}), id }, [`feedback.${id}`]);
     if (feedback) this.feedback.push(feedback);
@@ -209,7 +226,7 @@ class ChangeReader implements ReadChanges {
 
   #check<T>(schema: z.ZodType<T>, value: unknown, loc: string[]): T | undefined {
     const result = schema.safeParse(value, { reportInput: true });
-    if (!result.success) this.#report(invalidParts(result.error.issues, value, ["body", ...loc]));
+    if (!result.success) this.report(invalidParts(result.error.issues, value, ["body", ...loc]));
     return result.data;
   }
 
@@ -219,11 +236,7 @@ class ChangeReader implements ReadChanges {
       msg: `Value error, ${reason}`,
       type: "value_error",
     };
-    this.#report([input === undefined ? part : { ...part, input }]);
-  }
-
-  #report(parts: InvalidPart[]): void {
-    this.refused.push(...parts.slice(0, MAX_REPORTED - this.refused.length));
+    this.report([input === undefined ? part : { ...part, input }]);
   }
 }
 

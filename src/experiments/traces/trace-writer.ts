@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
+import { newAttachmentSecret } from "../attachment-links.ts";
 import type { TracePayloadRow, TraceRunRow, TreeUsage } from "../storage/traces/trace-schema.ts";
 import {
   attachmentNames,
@@ -213,8 +213,7 @@ export class TraceWriter {
     const names = await attachmentNames(this.#tx, run_no);
     if (!names.includes(name) && names.length >= MAX_ATTACHMENTS_OF_RUN)
       throw new ApiError("bad_trace_body", { reason: `A run can have at most ${MAX_ATTACHMENTS_OF_RUN} attachments.` });
-    const token = randomBytes(16).toString("hex");
-    await putAttachment(this.#tx, { run_no, name, mime_type, token, data });
+    await putAttachment(this.#tx, { run_no, name, mime_type, token: newAttachmentSecret(), data });
   }
 
   #runOf(run_id: string): Run | undefined {

@@ -247,13 +247,16 @@ export function feedbackScenarios(target: GetTarget): void {
       await expect(client.createFeedback(nowhere)).rejects.toEqual(notFound("Session"));
     });
 
-    it("is not created under a taken id", async () => {
+    it("is replaced under its id, and not created under a taken one", async () => {
       const { client } = target();
       const feedbackId = unique();
-      await client.createFeedback(runs[0].id, "once", { score: 1, feedbackId });
-      const again = client.createFeedback(runs[0].id, "once", { score: 0, feedbackId });
-      await expect(again).rejects.toEqual(conflict(feedbackId));
-      expect((await ofProject()).feedback_stats.once).toMatchObject({ n: 1, avg: 1 });
+      for (const score of [1, 0]) await client.createFeedback(runs[0].id, "once", { score, feedbackId });
+      expect((await ofProject()).feedback_stats.once).toMatchObject({ n: 1, avg: 0 });
+      const another = client.createFeedback(runs[0].id, "another", { score: 1, feedbackId });
+      await expect(another).rejects.toEqual(conflict(feedbackId));
+      const ofAnother = client.createFeedback(runs[1].id, "once", { score: 1, feedbackId });
+      await expect(ofAnother).rejects.toEqual(conflict(feedbackId));
+      expect((await ofProject()).feedback_stats.once).toMatchObject({ n: 1, avg: 0 });
     });
   });
 

@@ -347,6 +347,9 @@ def attachments() -> None:
     same(run.attachments["note"]["reader"].read(), note.data)
     same(requests.get(run.attachments["image"]["presigned_url"], timeout=10).headers["content-type"], "image/png")
     same("image" in (run.inputs or {}), False)
+    [listed] = client.list_runs(run_ids=[run_id])
+    same(sorted(listed.attachments), ["image", "note"])
+    same(listed.attachments["image"]["reader"].read(), data)
 
 
 def openai() -> None:

@@ -23,6 +23,19 @@ export const agent = new StateGraph(MessagesAnnotation)
 
 const Values = Annotation.Root({ odd: Annotation<unknown>(), many: Annotation<number>(), chars: Annotation<number>() });
 
+const Handlers = Annotation.Root({ handlers: Annotation<string[]>() });
+
+/** Returns the names of the tracers among the callbacks of its node. */
+export const handlers = new StateGraph(Handlers)
+  .addNode("read", (_: unknown, { callbacks }: LangGraphRunnableConfig) => {
+    const all = Array.isArray(callbacks) ? callbacks : (callbacks?.handlers ?? []);
+    const names = all.map((handler) => ("name" in handler ? String(handler.name) : ""));
+    return { handlers: names.filter((name) => name.includes("langchain_tracer")) };
+  })
+  .addEdge(START, "read")
+  .addEdge("read", END)
+  .compile();
+
 const circular: Record<string, unknown> = { name: "circle" };
 circular.self = circular;
 

@@ -1,6 +1,7 @@
 import type { Log } from "../../../platform/lib/log.ts";
 import type { FromHost, RunKwargs, TraceOrder } from "../../graph-hosts/host.ts";
 import type { RunRow } from "../../storage/schema.ts";
+import type { RunMetrics } from "../run-metrics.ts";
 import type { TraceEnd, TraceQueue } from "./trace-queue.ts";
 import { isRequested, projectOf, traceOrderOf } from "./trace-request.ts";
 
@@ -37,14 +38,20 @@ export class RunTraces {
   readonly #settings: TracingSettings;
   readonly #queue: TraceQueue;
   readonly #log: Log;
+  readonly #metrics: Pick<RunMetrics, "onSkippedTrace">;
   readonly #open = new Map<string, OpenTrace>();
   #skipped = 0;
   #warned_at = Number.NEGATIVE_INFINITY;
 
-  constructor(settings: TracingSettings, queue: TraceQueue, log: Log) {
+  constructor(
+    settings: TracingSettings,
+    queue: TraceQueue,
+    { log, metrics }: { log: Log; metrics: Pick<RunMetrics, "onSkippedTrace"> },
+  ) {
     this.#settings = settings;
     this.#queue = queue;
     this.#log = log;
+    this.#metrics = metrics;
   }
 
   /** Starts the trace of a claimed run. Returns undefined if the run is not traced. While the queue is full, no new traces start. */
@@ -121,6 +128,7 @@ export class RunTraces {
 
   #skip(): undefined {
     this.#skipped++;
+    this.#metrics.onSkippedTrace();
     if (performance.now() - this.#warned_at < WARNING_INTERVAL_MS) return;
     this.#warned_at = performance.now();
     this.#log.warn({ skipped: this.#skipped }, "runs not traced: too many traces are waiting to be stored");

@@ -115,7 +115,7 @@ export interface TraceAttachmentRow {
   run_no: number;
   name: string;
   mime_type: string;
-  /** 128 random bits that grant access to the attachment. */
+  /** A random secret that signs the links to the attachment: see attachment-links.ts. */
   token: string;
   data: Uint8Array;
 }

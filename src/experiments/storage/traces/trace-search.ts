@@ -3,7 +3,7 @@ import type { Tx } from "../../../platform/database/database.ts";
 import { byIds } from "../../../platform/database/insert-many.ts";
 import { compileFilter, TRACED } from "../compile-filter.ts";
 import type { RunFilter } from "../run-filter.ts";
-import { afterCursor, oneOf, type RunPage, type RunSearch } from "../runs.ts";
+import { oneOf, type RunPage, type RunSearch } from "../runs.ts";
 import type { FeedbackRow } from "../schema.ts";
 import type { TracePayloadRow, TraceRunRow, TreeUsage } from "./trace-schema.ts";
 
@@ -45,9 +45,13 @@ export function searchTraceRuns(
 ): Promise<FullTraceRun[]> {
   let query = withIds(tx, page.payloads).where(matching(tx, tenant_id, search));
   const direction = page.descending ? "desc" : "asc";
-  if (page.after) query = query.where(afterCursor(page.after, page.descending));
+  if (page.after) {
+    const { start_us, dotted_order } = page.after;
+    const operator = sql.raw(page.descending ? "<" : ">");
+    query = query.where(sql<boolean>`(r.start_us, r.dotted_order) ${operator} (${start_us}, ${dotted_order})`);
+  }
   return tx.all(
-    query.orderBy("r.start_us", direction).orderBy("r.run_id", direction).limit(page.limit),
+    query.orderBy("r.start_us", direction).orderBy("r.dotted_order", direction).limit(page.limit),
   ) as unknown as Promise<FullTraceRun[]>;
 }
 

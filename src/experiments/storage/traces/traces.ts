@@ -155,8 +155,18 @@ export async function attachmentNames(tx: Tx, run_no: number): Promise<string[]>
 
 export type AttachmentInfo = Pick<TraceAttachmentRow, "run_no" | "name" | "mime_type">;
 
-export const findAttachment = (tx: Tx, token: string): Promise<AttachmentInfo | undefined> =>
-  tx.first(tx.k.selectFrom("trace_attachments").select(["run_no", "name", "mime_type"]).where("token", "=", token));
+/** The attachments whose token begins with the text: usually one. */
+export const attachmentsBySecret = (tx: Tx, beginning: string): Promise<(AttachmentInfo & { token: string })[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("trace_attachments")
+      .select(["run_no", "name", "mime_type", "token"])
+      .where(tokenBeginsWith(beginning)),
+  );
+
+/** Tokens are hexadecimal. A range, so that the database uses the index. */
+export const tokenBeginsWith = (beginning: string) =>
+  sql<boolean>`token >= ${beginning} and token < ${`${beginning}g`}`;
 
 export const attachmentOf = (tx: Tx, run_no: number, name: string): Promise<AttachmentInfo | undefined> =>
   tx.first(
@@ -269,6 +279,26 @@ export function rootsAfter(
     (RunCursor & { run_count: number })[]
   >;
 }
+
+/** The runs of a session that started last. The inner query reads only an index. */
+export const newestRuns = (
+  tx: Tx,
+  experiment_no: number,
+  limit: number,
+): Promise<Pick<TraceRunRow, "run_type" | "name" | "tags" | "metadata">[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("trace_runs")
+      .select(["run_type", "name", "tags", "metadata"])
+      .where("run_no", "in", (q) =>
+        q
+          .selectFrom("trace_runs")
+          .select("run_no")
+          .where("experiment_no", "=", experiment_no)
+          .orderBy("start_us", "desc")
+          .limit(limit),
+      ),
+  );
 
 /** A query of the roots from which a session's statistics are computed. The bound on `start_us` makes SQLite read them by start time. */
 export const rootOutcomes = (tx: Tx, experiment_no: number) =>

@@ -1,5 +1,6 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { JsonError, parseUntrusted } from "../../../platform/lib/json/json.ts";
+import { isProtobuf, mediaTypeOf, PROTOBUF } from "../../contract/traces/otlp-status.ts";
 import { type Attributes, attributes, enumOf, id, message, OtlpError, repeated, text, time } from "./wire-fields.ts";
 
 export interface OtlpEvent {
@@ -86,14 +87,10 @@ const request = message({
   ],
 });
 
-const PROTOBUF = "application/x-protobuf";
 const JSON_TYPE = "application/json";
 
 /** A JSON body repeats the field names: 1,000 spans with 40 attributes have 135,000 keys. Each nested AnyValue adds up to 4 levels. */
 const JSON_LIMITS = { depth: 500, keys: 4_000_000, values: 4_000_000 };
-
-const isProtobuf = (content_type: string): boolean => mediaTypeOf(content_type) === PROTOBUF;
-const mediaTypeOf = (content_type: string): string | undefined => content_type.split(";")[0]?.trim().toLowerCase();
 
 /**
  * The spans of an ExportTraceServiceRequest, in protobuf or JSON.
@@ -146,19 +143,4 @@ export function otlpResponse(content_type: string, { count, message }: RejectedS
   if (count > 0) writer.tag(1, WireType.Varint).int64(count);
   if (message !== "") writer.tag(2, WireType.LengthDelimited).string(message);
   return writer.join().finish();
-}
-
-/** The codes of google.rpc.Status by the HTTP status of the response. */
-const RPC_CODES: Record<number, number> = { 400: 3, 401: 16, 403: 7, 413: 8, 415: 3, 429: 8, 503: 14 };
-const RPC_INTERNAL = 13;
-
-/** The body of an error: a google.rpc.Status in protobuf, `{"detail"}` in JSON. */
-export function otlpErrorBody(content_type: string, status: number, detail: string): Uint8Array<ArrayBuffer> {
-  if (!isProtobuf(content_type)) return new TextEncoder().encode(JSON.stringify({ detail }));
-  return new BinaryWriter()
-    .tag(1, WireType.Varint)
-    .int32(RPC_CODES[status] ?? RPC_INTERNAL)
-    .tag(2, WireType.LengthDelimited)
-    .string(detail)
-    .finish();
 }

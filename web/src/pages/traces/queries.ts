@@ -135,6 +135,33 @@ async function readShare(token: string, signal: AbortSignal): Promise<LoadedTrac
   return { trace_id: top.id, session_id: top.session_id, status: top.status, version, runs: shown };
 }
 
+/** The search stops at this number of matching runs. */
+const MAX_FOUND = 1_000;
+
+/** The IDs of the runs of a trace that contain all words, for example in their inputs and outputs, which {@link traceQuery} omits. */
+export const traceSearchQuery = ({ trace_id, token }: TraceSource, text: string) =>
+  queryOptions({
+    queryKey: [...TRACES, "search", trace_id, token, text],
+    queryFn: async ({ signal }): Promise<ReadonlySet<string>> => {
+      const path =
+        token === undefined ? "/api/v1/runs/query" : `/api/v1/public/${encodeURIComponent(token)}/runs/query`;
+      const body = {
+        filter: `search(${JSON.stringify(text)})`,
+        select: ["id"],
+        ...(token === undefined && { trace: trace_id }),
+      };
+      const found = new Set<string>();
+      for (let cursor: string | null | undefined; cursor !== null && found.size < MAX_FOUND; ) {
+        const page: SharedPage = await api.post(path, { ...body, cursor }, { signal });
+        for (const { id } of page.runs) found.add(id);
+        cursor = page.cursors.next;
+      }
+      return found;
+    },
+    enabled: text !== "",
+    staleTime: 5_000,
+  });
+
 /** A run with its payloads. `version` is the trace's version, so that a changed trace causes a refetch. */
 export const runQuery = ({ token }: TraceSource, id: string, version: string) =>
   queryOptions({

@@ -136,14 +136,15 @@ export interface VisibleTree {
  * Returns the rows to show. A search shows the matching runs and their ancestors, even below folded runs.
  *
  * @param nodes in the order of the tree
+ * @param also the IDs of runs that match the search by data that the nodes do not have
  */
 export function visibleTree(
   nodes: readonly TraceNode[],
-  { isFolded, search }: { isFolded(node: TraceNode): boolean; search: string },
+  { isFolded, search, also }: { isFolded(node: TraceNode): boolean; search: string; also?: ReadonlySet<string> },
 ): VisibleTree {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length > 0) {
-    const found = nodes.filter((node) => matches(node, words));
+    const found = nodes.filter((node) => matches(node, words) || also?.has(node.run.id));
     const shown = new Set<TraceNode>();
     for (const node of found)
       for (let at: TraceNode | undefined = node; at && !shown.has(at); at = at.parent) shown.add(at);

@@ -1,3 +1,4 @@
+import { useQuery } from "@tanstack/react-query";
 import { ArrowLeft, ChevronsDownUp, ChevronsUpDown } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useKeys } from "../../../frame/keys.ts";
@@ -8,7 +9,7 @@ import { count } from "../../../ui/format.ts";
 import { classes, useMedia } from "../../../ui/layout.tsx";
 import { EmptyState } from "../../../ui/states.tsx";
 import type { TraceSearch } from "../page.ts";
-import type { LoadedTrace, TraceSource } from "../queries.ts";
+import { type LoadedTrace, type TraceSource, traceSearchQuery } from "../queries.ts";
 import { RunPanel } from "../run/run-panel.tsx";
 import {
   axisOf,
@@ -47,8 +48,9 @@ export function TraceView({
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
   const isFolded = (node: TraceNode) => toggled.get(node.run.id) ?? isFoldedAtFirst(node, nodes.length);
   const q = search.q ?? "";
+  const { data: also } = useQuery(traceSearchQuery(source, q));
   // biome-ignore lint/correctness/useExhaustiveDependencies: `isFolded` depends only on `toggled` and `nodes`
-  const { rows, found } = useMemo(() => visibleTree(nodes, { isFolded, search: q }), [nodes, toggled, q]);
+  const { rows, found } = useMemo(() => visibleTree(nodes, { isFolded, search: q, also }), [nodes, toggled, q, also]);
   const panel = useRef<HTMLElement>(null);
   const searchBox = useRef<HTMLInputElement>(null);
   const [text, setText] = useDebounced(q, (written) => onChange({ q: written.trim() || undefined }));
@@ -102,7 +104,7 @@ export function TraceView({
             ref={searchBox}
             type="search"
             aria-label="Search in the trace"
-            placeholder="Search name, error, type"
+            placeholder="Search names, inputs, outputs"
             className="!w-56 min-w-0"
             value={text}
             onChange={({ target }) => setText(target.value)}
@@ -131,7 +133,7 @@ export function TraceView({
         </div>
         {rows.length === 0 ? (
           <EmptyState title="No runs match">
-            The search covers names, types, nodes, tags, errors and statuses.
+            The search covers names, types, nodes, tags, errors, statuses, metadata, inputs and outputs.
           </EmptyState>
         ) : (
           <Waterfall
