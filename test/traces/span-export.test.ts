@@ -98,15 +98,17 @@ describe("the export of traces", () => {
     });
   });
 
-  it("sends JSON with the protocol http/json", async () => {
+  it("sends JSON with the protocol http/json, with the attributes of the resource", async () => {
     const types = new Set<string | undefined>();
-    // Records the content type, and passes requests on to the backend.
+    const bodies: Buffer[] = [];
+    // Records the requests, and passes them on to the backend.
     const proxy = createServer((incoming, response) => {
       types.add(incoming.headers["content-type"]);
       const outgoing = request(`${url}/otel/v1/traces`, { method: "POST", headers: incoming.headers }, (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.pipe(response);
       });
+      incoming.on("data", (chunk) => bodies.push(chunk));
       incoming.pipe(outgoing);
     });
     await once(proxy.listen(0, "127.0.0.1"), "listening");
@@ -115,6 +117,7 @@ describe("the export of traces", () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
       OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: "http/json",
+      OTEL_RESOURCE_ATTRIBUTES: "service.name=desk,team=blue%20one",
     };
     await withService(env, async (api) => {
       const run_id = await runAgent(api);
@@ -126,6 +129,23 @@ describe("the export of traces", () => {
     });
     proxy.close();
     expect([...types]).toEqual(["application/json"]);
+    const text = Buffer.concat(bodies).toString();
+    for (const [key, stringValue] of Object.entries({ "service.name": "desk", team: "blue one" }))
+      expect(text).toContain(JSON.stringify({ key, value: { stringValue } }));
+  });
+
+  it.each([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none" }])("sends nothing with %j", async (off) => {
+    let run_id = "";
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `${url}/otel`, ...(off as Record<string, string>) };
+    await withService(env, async (api) => {
+      run_id = await runAgent(api);
+      await until(
+        "the trace is stored",
+        async () => (await new TraceClient(api.service).read(run_id))?.status === "success",
+      );
+    });
+    // The service sends the waiting spans before it stops.
+    expect((await received.get(`/runs/${exportedId(run_id)}`)).status).toBe(404);
   });
 
   it("is refused for other protocols, with the reason in the log", async () => {

@@ -17,11 +17,12 @@ export const synchronousOf = ({ command }: Pick<Config, "command">) => (command 
 
 /** The variables may be meant for the graphs, so unusable values cause only a warning. */
 function spanExportOf(config: Config, log: Log): ExperimentsOptions["span_export"] {
-  const { otlp_endpoint, otlp_traces_endpoint, otlp_protocol } = config;
+  const { otlp_endpoint, otlp_traces_endpoint, otlp_protocol, otlp_exporter, otlp_resource = {} } = config;
   const text = otlp_traces_endpoint ?? otlp_endpoint;
-  if (text === undefined) return undefined;
+  if (text === undefined || config.otlp_disabled || otlp_exporter === "none") return undefined;
   const url = URL.parse(otlp_traces_endpoint ?? `${text.replace(/\/+$/, "")}/v1/traces`);
   const refuse = (reason: string) => void log.warn({ endpoint: text, reason }, "traces are not exported");
+  if (otlp_exporter !== "otlp") return refuse(`the exporter is ${otlp_exporter}, not otlp`);
   if (!url || !/^https?:$/.test(url.protocol)) return refuse("the endpoint is not an http or https URL");
   if (otlp_protocol !== "http/protobuf" && otlp_protocol !== "http/json")
     return refuse(`the protocol is ${otlp_protocol}, not http/protobuf or http/json`);
@@ -30,7 +31,10 @@ function spanExportOf(config: Config, log: Log): ExperimentsOptions["span_export
     url: url.href,
     protocol: otlp_protocol,
     headers: config.otlp_headers ?? {},
-    service_name: config.otlp_service_name,
+    resource: {
+      ...otlp_resource,
+      "service.name": config.otlp_service_name ?? otlp_resource["service.name"] ?? "threadmill",
+    },
     includes_ingested: config.otlp_export === "all",
     has_payloads: config.otlp_payloads,
   };

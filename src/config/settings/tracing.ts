@@ -34,7 +34,7 @@ export const tracingSettings = {
   otlp_traces_endpoint: setting("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", text, {
     meaning: "URL that receives traces; no path is appended. Takes precedence over `OTEL_EXPORTER_OTLP_ENDPOINT`.",
   }),
-  otlp_headers: setting(["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"], readHeaders, {
+  otlp_headers: setting(["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"], pairs, {
     secret: true,
     meaning: "HTTP headers of export requests, such as `authorization=Bearer%20key,x-team=blue`.",
   }),
@@ -43,29 +43,41 @@ export const tracingSettings = {
     meaning: "Export protocol: `http/protobuf` or `http/json`. With any other protocol, nothing is exported.",
   }),
   otlp_service_name: setting("OTEL_SERVICE_NAME", text, {
-    default: "threadmill",
+    shown_default: "`service.name` in `OTEL_RESOURCE_ATTRIBUTES`, else `threadmill`",
     meaning: "`service.name` of the exported traces.",
+  }),
+  otlp_resource: setting("OTEL_RESOURCE_ATTRIBUTES", pairs, {
+    meaning: "Attributes of the resource of the exported traces, such as `deployment.environment=prod,team=blue`.",
+  }),
+  otlp_exporter: setting("OTEL_TRACES_EXPORTER", text, {
+    default: "otlp",
+    meaning: "`otlp`, or `none` to export nothing. Other exporters are not supported.",
+  }),
+  otlp_disabled: setting("OTEL_SDK_DISABLED", isTrue, {
+    default: "false",
+    meaning: "`true` disables the export.",
   }),
   otlp_export: setting("THREADMILL_OTLP_EXPORT", oneOf(["agents", "all"]), {
     default: "agents",
     meaning:
       "Which traces to export: `agents` for traces of agent runs only, or `all` to include traces that clients send.",
   }),
-  otlp_payloads: setting(
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
-    (value) => value.toLowerCase() === "true",
-    {
-      default: "false",
-      meaning: "Whether to also export inputs and outputs: `true` or `false`.",
-    },
-  ),
+  otlp_payloads: setting("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", isTrue, {
+    default: "false",
+    meaning: "Whether to also export inputs and outputs: `true` or `false`.",
+  }),
 };
 
+/** A boolean of OpenTelemetry: every other text means false. */
+function isTrue(value: string): boolean {
+  return value.toLowerCase() === "true";
+}
+
 /** Parses `name=value` pairs that are separated by commas. The values are percent-encoded. */
-function readHeaders(value: string, name: string): Record<string, string> {
-  const pairs = value.split(",").filter((pair) => pair.trim() !== "");
+function pairs(value: string, name: string): Record<string, string> {
+  const parts = value.split(",").filter((pair) => pair.trim() !== "");
   return Object.fromEntries(
-    pairs.map((pair) => {
+    parts.map((pair) => {
       const [, key = "", encoded = ""] = /^\s*([^=\s]+)\s*=(.*)$/.exec(pair) ?? [];
       const text = key === "" ? undefined : decoded(encoded.trim());
       if (text === undefined)

@@ -10,7 +10,8 @@ export interface SpanExportOptions {
   url: string;
   protocol: "http/protobuf" | "http/json";
   headers: Record<string, string>;
-  service_name: string;
+  /** Attributes of the resource, with `service.name`. */
+  resource: Record<string, string>;
   /** Whether runs that clients sent are exported in addition to the runs of agents. */
   includes_ingested: boolean;
   has_payloads: boolean;
@@ -43,8 +44,7 @@ export class SpanExport {
   constructor(options: SpanExportOptions, log: Log) {
     this.#options = options;
     this.#log = log;
-    const attributes = { "service.name": options.service_name };
-    this.#resource = { attributes } as unknown as ReadableSpan["resource"];
+    this.#resource = { attributes: options.resource } as unknown as ReadableSpan["resource"];
   }
 
   /** @param isOfAgent whether the runs are those of an agent */
