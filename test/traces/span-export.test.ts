@@ -134,19 +134,22 @@ describe("the export of traces", () => {
       expect(text).toContain(JSON.stringify({ key, value: { stringValue } }));
   });
 
-  it.each([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none" }])("sends nothing with %j", async (off) => {
-    let run_id = "";
-    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `${url}/otel`, ...(off as Record<string, string>) };
-    await withService(env, async (api) => {
-      run_id = await runAgent(api);
-      await until(
-        "the trace is stored",
-        async () => (await new TraceClient(api.service).read(run_id))?.status === "success",
-      );
-    });
-    // The service sends the waiting spans before it stops.
-    expect((await received.get(`/runs/${exportedId(run_id)}`)).status).toBe(404);
-  });
+  it.each<Record<string, string>>([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none" }])(
+    "sends nothing with %j",
+    async (off) => {
+      let run_id = "";
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `${url}/otel`, ...off };
+      await withService(env, async (api) => {
+        run_id = await runAgent(api);
+        await until(
+          "the trace is stored",
+          async () => (await new TraceClient(api.service).read(run_id))?.status === "success",
+        );
+      });
+      // The service sends the waiting spans before it stops.
+      expect((await received.get(`/runs/${exportedId(run_id)}`)).status).toBe(404);
+    },
+  );
 
   it("is refused for other protocols, with the reason in the log", async () => {
     const lines: object[] = [];

@@ -1,0 +1,56 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Wire } from "../http/scenario.ts";
+import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
+import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
+import { until } from "../support/until.ts";
+
+describe.each(databases)("a kill while the official MCP client calls a tool on %s", (name) => {
+  let database: TestDatabase;
+  let server: ServerProcess;
+  let port: number;
+  beforeEach(async () => {
+    database = await createDatabase(name);
+    port = await freePort();
+    await start();
+  });
+  afterEach(async () => {
+    server.child.kill("SIGKILL");
+    await server.ended;
+    await database.drop();
+  });
+
+  async function start(): Promise<void> {
+    const { data_dir: data, url: databaseUrl } = database;
+    // One of the graphs cannot be loaded.
+    const config = "test/graphs/scenarios/langgraph.json";
+    server = await startProcess({ command: "dev", data, databaseUrl, port, config });
+  }
+  const runs = async (): Promise<Wire[]> =>
+    ((await (await fetch(`http://127.0.0.1:${port}/app/api/runs`)).json()) as Wire).runs;
+
+  /** Kills the service once the run executes, starts it again, and lets the run end. */
+  async function killAndRestart(door: string): Promise<Wire> {
+    await until("the run executes", async () => (await runs())[0]?.status === "running");
+    server.child.kill("SIGKILL");
+    await server.ended;
+    await start();
+    writeFileSync(door, "");
+    return until("the run has ended", async () => (await runs()).find(({ status }) => status === "success"));
+  }
+
+  it("loses no run, and the client goes on", async () => {
+    const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`)));
+    const door = join(database.data_dir, "door");
+    const call = client.callTool({ name: "slow", arguments: { steps: [], door } }, { timeout: 5_000 });
+    const failed = expect(call).rejects.toThrow();
+    await killAndRestart(door);
+    await failed;
+    const { structuredContent } = await client.callTool({ name: "chain", arguments: { steps: [] } });
+    expect(structuredContent).toEqual({ steps: ["a", "b", "c"] });
+    await client.close();
+  });
+});
