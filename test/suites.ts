@@ -151,7 +151,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   clients: { include: CLIENTS, database: "sqlite", runs: "always" },
   "clients on postgres": {
-    include: ["test/compat/{a2a,js-client,mcp,reconnect,remote-graph}.test.ts"],
+    include: ["test/compat/{a2a,ag-ui,chat-uis,js-client,mcp,reconnect,remote-graph}.test.ts"],
     database: "postgres",
     runs: "rest",
   },

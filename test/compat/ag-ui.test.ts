@@ -2,6 +2,7 @@ import { type BaseEvent, EventType, HttpAgent, type RunAgentParameters } from "@
 import { HttpAgent as HttpAgent0 } from "ag-ui-client-0";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Scenario, type Wire } from "../http/scenario.ts";
+import { databases } from "../support/databases.ts";
 import { until } from "../support/until.ts";
 
 // The current version, and the version of CopilotKit 1.75, whose types are those of the current one as far as the scenarios go. Both
@@ -16,7 +17,7 @@ describe.each(clients)("the AG-UI client in version %s", (_version, Agent, isMod
   let url: string;
   beforeAll(async () => {
     api = await Scenario.start(
-      "sqlite",
+      databases[0] ?? "sqlite",
       { THREADMILL_DISCONNECT_GRACE: "10ms" },
       { config: "test/graphs/ag-ui/langgraph.json" },
     );

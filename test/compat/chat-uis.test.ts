@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Wire } from "../http/scenario.ts";
+import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { parseSse, type SseEvent } from "../support/sse.ts";
 
@@ -15,7 +16,7 @@ const APPROVAL = {
 let service: TestService;
 beforeAll(async () => {
   service = await startService({
-    database: "sqlite",
+    database: databases[0] ?? "sqlite",
     config: "test/graphs/compat/langgraph.json",
     // What --studio allows, and more.
     env: { CORS_ALLOW_ORIGINS: STUDIO_ORIGIN },
