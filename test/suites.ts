@@ -82,7 +82,7 @@ const PACKAGE = [
 const EXPERIMENTS_ON_SQLITE = [
   "test/http/route-table.test.ts",
   "test/experiments/{dataset-files,dataset-schemas}.test.ts",
-  "test/traces/{hostile-bodies,usage-in-parts}.test.ts",
+  "test/traces/{hostile-bodies,overload,usage-in-parts}.test.ts",
 ];
 /** What the database decides most: the SQL of filters, containment, merging, sums. `npm test` runs them on Postgres, too. */
 const EXPERIMENTS = [

@@ -137,8 +137,11 @@ describe.each(databases)("what is open on %s", (database) => {
   it("is answered 401 when it had not been answered yet", async () => {
     const { id, headers } = await keyed();
     const { thread_id, run_id } = await runningSlow(headers);
-    // It looks at the key before the key is revoked, and is answered after a second.
+    const readers = async () =>
+      Number(/^threadmill_run_readers (\d+)$/m.exec((await api.send("GET", "/metrics", undefined, ADMIN)).text)?.[1]);
+    const before = await readers();
     const waiting = api.send("GET", `/threads/${thread_id}/runs/${run_id}/join`, undefined, headers);
+    await until("the request waits for the run", async () => (await readers()) > before);
     await revoke(id);
     expect(await waiting).toMatchObject({ status: 401, body: { detail: "The API key was revoked." } });
   });

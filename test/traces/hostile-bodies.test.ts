@@ -6,25 +6,11 @@ import { PendingBodies } from "../../src/experiments/http/pending-bodies.ts";
 import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
 import type { Scenario } from "../http/scenario.ts";
 import { until } from "../support/until.ts";
+import { openBody } from "./open-body.ts";
 import { multipart, partsOf, run, type TestRun, TraceClient } from "./trace-client.ts";
 
 const BODY = { "content-type": "multipart/form-data; boundary=----boundary" };
 const MIB = 2 ** 20;
-
-/** A body of 60 MiB that does not end before `end`, as long as the service reads it. */
-function openBody(api: Scenario, headers: Record<string, string>, end: PromiseWithResolvers<void>) {
-  let sent = 0;
-  const body = new ReadableStream({
-    async pull(controller) {
-      if (sent === 60) await end.promise;
-      if (sent++ < 60) controller.enqueue(new Uint8Array(MIB));
-      else controller.error(new Error("The client disconnects."));
-    },
-  });
-  const init = { method: "POST", body, headers: { ...BODY, ...headers }, duplex: "half" } as RequestInit;
-  const answer = api.service.threadmill.fetch(new Request("http://localhost/api/v1/runs/multipart", init));
-  return { answer, end: end.resolve, sent: () => sent };
-}
 
 describe("a hostile body of traces", () => {
   let api: Scenario;
@@ -343,43 +329,6 @@ describe("a hostile body of traces", () => {
     expect((await other.post(run())).status).toBe(202);
     end.resolve();
     await Promise.all(opened.map(({ answer }) => answer));
-    expect((await client.post(run())).status).toBe(202);
-  });
-});
-
-describe("bodies that are more than the service can store", () => {
-  let api: Scenario;
-  beforeAll(async () => {
-    api = await closedService("sqlite");
-  });
-  afterAll(() => api.stop());
-
-  it("wait for room, and are refused when there is none in 8 s", async () => {
-    const newHeaders = async () => newCaller(api, { tenant_id: await newWorkspace(api) });
-    const client = new TraceClient(api.service, await newHeaders());
-    const isSent = (body: { sent: () => number }, mib: number) =>
-      until(`${mib} MiB are sent`, async () => body.sent() >= mib);
-    const open = async () => openBody(api, await newHeaders(), Promise.withResolvers());
-    const bodies = await Promise.all(Array.from({ length: 4 }, open));
-    for (const body of bodies) await isSent(body, 60);
-    const fifth = await open();
-    await isSent(fifth, 17);
-    const held = client.post(run());
-    bodies[0]?.end();
-    expect((await held).status).toBe(202);
-    await isSent(fifth, 60);
-
-    const sixth = await open();
-    await isSent(sixth, 17);
-    const started_at = performance.now();
-    const refused = await client.post(run());
-    const seconds = (performance.now() - started_at) / 1000;
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
-    expect(Math.round(seconds)).toBeGreaterThanOrEqual(8);
-    expect(seconds).toBeLessThan(10);
-    expect((await sixth.answer).status).toBe(503);
-    for (const body of [...bodies, fifth]) body.end();
-    await Promise.all([...bodies, fifth].map(({ answer }) => answer));
     expect((await client.post(run())).status).toBe(202);
   });
 });
