@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { openStream } from "../support/open-stream.ts";
 import { openOn } from "../support/storage.ts";
+import { until } from "../support/until.ts";
 import { Scenario, type Wire } from "./scenario.ts";
 
 const CHANNELS = [
@@ -233,10 +234,10 @@ describe.each(databases)("the thread protocol on %s", (database) => {
   it("streams the end of a run to a client that connects again after the run that was queued behind it has started", async () => {
     const thread_id = await api.newThread();
     const [first, second] = [api.newDoor(), api.newDoor()];
-    const run = await api.runningSlow(thread_id, first.path);
+    await api.runningSlow(thread_id, first.path);
     const next = await api.newRun(thread_id, { assistant_id: "slow", input: { steps: [], door: second.path } });
     first.open();
-    await api.join(run);
+    await until("the next run has started", async () => (await api.run(next)).status === "running");
     const again = await open(thread_id);
     const events = await again.until((so_far) => rootEvents(so_far).length >= 3);
     expect(rootEvents(events)).toEqual(["running", "completed", "running"]);
