@@ -88,14 +88,15 @@ export class ThreadStreams {
     const { engine } = this.#context;
     const held: ProtocolEvent[] = [];
     for await (const batch of engine.threadEvents.follow(thread, start, signal)) {
-      for (const { mode, at } of batch) if (mode === "state_update") this.#markRead(thread, at);
+      const [first] = batch;
+      if (first?.mode === "state_update") this.#markRead(thread, first.at);
       const shared = held.length === 0 ? this.#shared(batch) : undefined;
       const events = shared ?? batch.flatMap((event) => this.#ordered(event, held));
       if (events.length > 0) yield events;
     }
   }
 
-  /** Called for the event after a run's end. */
+  /** Called for the event after a run's end, which is a batch of its own. */
   #markRead({ thread_id }: ThreadRow, { seq }: Position): void {
     this.#readEnds.add(`${thread_id} ${seq}`);
     if (this.#readEnds.size > MAX_READ_ENDS) this.#readEnds.delete(this.#readEnds.values().next().value as string);
