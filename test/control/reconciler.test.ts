@@ -305,14 +305,20 @@ describe.each(databases)("a deployment on %s", (name) => {
     const { id } = await serving();
     const { activate } = router;
     let switched = 0;
+    let interrupting: Promise<unknown> | undefined;
     router.activate = (deployment_id, upstreams) => {
       activate.call(router, deployment_id, upstreams);
       if (++switched > 1) return;
-      void world.revision(id, 2).then(({ revision_id }) => world.interrupt(id, revision_id));
+      // Refused when the second attempt to write the rows has finished first; accepted and without effect otherwise.
+      interrupting = world
+        .revision(id, 2)
+        .then(({ revision_id }) => world.interrupt(id, revision_id))
+        .catch((e: unknown) => expect(e).toMatchObject({ code: "revision_ended" }));
       life.failNext();
     };
     await world.update(id, "next");
     await world.become(id, "DEPLOYED", "DEPLOYED");
+    await interrupting;
     expect(switched).toBe(2);
     expect(await world.revision(id, 2)).toMatchObject({ interrupt_asked: 0 });
     await instancesAre(id, "ready");
