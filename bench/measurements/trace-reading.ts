@@ -4,6 +4,7 @@ import type { Measurement, Values } from "../measurement.ts";
 import { type Server, serverOf } from "../target.ts";
 
 const SPANS = 1_000;
+const MANY_SPANS = 5_000;
 const STATISTICS_ROOTS = 100_000;
 const PAYLOAD_CHARS = 1_000_000;
 const LIGHT = [
@@ -20,7 +21,7 @@ const LIGHT = [
 
 const itself = (max: number) => ({ against: "itself", max }) as const;
 
-/** A project of 1,000,000 roots, one of 100,000 and a trace of 1,000 spans, which SQL inserts; then what pages and clients read. */
+/** A project of 1,000,000 roots, one of 100,000 and traces of 1,000 and 5,000 spans, which SQL inserts; then what pages and clients read. */
 export const traceReading: Measurement = {
   name: "trace-reading",
   without: ["floor", "peer"],
@@ -35,20 +36,23 @@ export const traceReading: Measurement = {
     { key: "filtered_p95_ms", label: "... of POST /runs/stats, p95, ms" },
     { key: "threads_p95_ms", label: "... 20 of their 10,000 threads, p95, ms" },
     { key: "tree_p95_ms", label: "... a trace of 1,000 spans without payloads, p95, ms", goal: itself(50) },
+    { key: "large_tree_p95_ms", label: "... one of 5,000 spans, as the page reads it, p95, ms", goal: itself(200) },
     { key: "payload_p95_ms", label: "... a run with 1 MB of payload, p95, ms", goal: itself(30) },
   ],
   async measure(start, { trace_roots, experiment_calls }) {
     await using target = await start();
     const server = serverOf(target);
     const post = (path: string, body: object) => server.send("POST", path, { body });
-    const [large, medium, small] = [
+    const [large, medium, small, other] = [
+      await createSession(server),
       await createSession(server),
       await createSession(server),
       await createSession(server),
     ];
     await insertRoots(server, large, trace_roots);
     await insertRoots(server, medium, Math.min(trace_roots, STATISTICS_ROOTS));
-    const trace_id = await insertTrace(server, small);
+    const trace_id = await insertTrace(server, small, SPANS);
+    const large_trace_id = await insertTrace(server, other, MANY_SPANS);
     const big = randomUUID();
     const ingest = (body: object) => server.send("POST", "/api/v1/runs", { body, status: 202 });
     await ingest(run(big, { inputs: { text: "x".repeat(PAYLOAD_CHARS) }, session_id: small.id }));
@@ -70,6 +74,7 @@ export const traceReading: Measurement = {
     values.filtered_p95_ms = await p95(() => post("/api/v1/runs/stats", { session: [medium.id], is_root: true }));
     values.threads_p95_ms = await p95(() => post("/api/v2/threads/query", { project_id: medium.id, page_size: 20 }));
     values.tree_p95_ms = await p95(() => post("/api/v2/runs/query", tree));
+    values.large_tree_p95_ms = await p95(() => server.send("GET", `/app/api/traces/${large_trace_id}`));
     values.payload_p95_ms = await p95(() => server.send("GET", `/api/v1/runs/${big}`));
     return values;
   },
@@ -126,13 +131,13 @@ async function insertRoots(server: Server, session: Session, count: number): Pro
       ${PREVIEW}, ${PREVIEW}, 100, 20, 120, 0.001, 0.002, 0.003, ${start} + 300000, 3 from c`);
 }
 
-/** A root with 999 spans below it. */
-export async function insertTrace(server: Server, session: Session): Promise<string> {
+/** A root and the other spans below it. */
+export async function insertTrace(server: Server, session: Session, spans: number): Promise<string> {
   const prefix = `${session.id.slice(0, 23)}-`;
   const root = `${prefix}${"0".repeat(12)}`;
   const start = `${Date.now() * 1000} + i * 1000`;
   const place = `case when i = 0 then '' else '.20260131T120000000000Z' || ${idOf(prefix)} end`;
-  await server.execute(`${COLUMNS} ${numbers(SPANS)}
+  await server.execute(`${COLUMNS} ${numbers(spans)}
     select '${session.tenant_id}', ${idOf(prefix)}, ${sessionNo(session)}, '${root}',
       case when i > 0 then '${root}' end, '20260131T120000000000Z${root}' || ${place}, case when i = 0 then 1 else 0 end, 0,
       'step', case when i % 3 = 0 then 'llm' else 'chain' end, ${start}, ${start} + 1000, null, null,

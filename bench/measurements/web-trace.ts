@@ -4,6 +4,7 @@ import type { Measurement } from "../measurement.ts";
 import { serverOf } from "../target.ts";
 import { createSession, insertTrace } from "./trace-reading.ts";
 
+const SPANS = 1_000;
 /** Repetitions; each figure is their median. The first fills caches and does not count. */
 const TIMES = 5;
 
@@ -28,7 +29,7 @@ export const webTrace: Measurement = {
   async measure(start) {
     await using target = await start();
     const server = serverOf(target);
-    const trace_id = await insertTrace(server, await createSession(server));
+    const trace_id = await insertTrace(server, await createSession(server), SPANS);
     const browser = await startBrowser();
     try {
       const [drawn, shown]: [number[], number[]] = [[], []];
