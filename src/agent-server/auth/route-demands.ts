@@ -94,11 +94,13 @@ const createCron: Rule = ({ params, body }) => {
   return [readAssistant(body), { event: "crons:create", value: { ...cron, payload }, apply: withMetadata }];
 };
 
-/** Commands that start a run need the permissions of a new run. */
+/**
+ * A command that starts a run needs the permissions of a new run. For `input.respond`, ThreadCommands asks for them when it knows the
+ * assistant.
+ */
 const sendCommand: Rule = ({ params, body }) => {
   const command = body.params as JsonObject;
-  if (body.method !== "run.start" && body.method !== "input.respond")
-    return [{ event: "threads:read", value: { ...params, ...body } }];
+  if (body.method !== "run.start") return [{ event: "threads:read", value: { ...params, ...body } }];
   const apply = (parts: Parts, value: JsonObject) => ({
     body: { ...body, params: withMetadata({ ...parts, body: command }, value).body },
   });

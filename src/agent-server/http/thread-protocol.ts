@@ -1,12 +1,14 @@
+import type { Context } from "hono";
+import type { Caller } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { clientAbortOf } from "../../platform/http/client-abort.ts";
-import { type App, errorsOf, serve } from "../../platform/http/route.ts";
+import { type App, type Env, errorsOf, serve } from "../../platform/http/route.ts";
 import type { SelectHeaders } from "../../platform/lib/header-selection.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import type { StreamedEvent } from "../engine/index.ts";
 import { CommandError, errorResponse } from "../thread-protocol/command-error.ts";
-import type { ThreadCommands } from "../thread-protocol/commands.ts";
+import type { Sender, ThreadCommands } from "../thread-protocol/commands.ts";
 import { isPythonClient } from "../thread-protocol/python-client.ts";
 import type { ThreadStreams } from "../thread-protocol/thread-streams.ts";
 import { SseFormatter, sseResponse } from "./sse.ts";
@@ -25,6 +27,11 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
   const { thread_commands, thread_streams, heartbeat_ms, log } = options;
   const { sendCommand, streamEvents, openSocket } = agentServerRoutes.thread_protocol;
   const withHeaders = withHeadersOf(options.configurable_headers);
+  const senderOf = (caller: Caller, context: Context<Env>): Sender => ({
+    caller,
+    authorize: context.get("authorize"),
+    adapt: (run) => withHeaders(run, context),
+  });
   const formatter = new ProtocolFormatter();
   const errors = errorsOf("invalid_command");
 
@@ -32,8 +39,7 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
     app,
     sendCommand,
     async ({ caller, params, body, context }) => {
-      const adapt = <Run extends Parameters<typeof withHeaders>[0]>(run: Run) => withHeaders(run, context);
-      return context.json(await thread_commands.execute(caller, params.thread_id, body, adapt));
+      return context.json(await thread_commands.execute(senderOf(caller, context), params.thread_id, body));
     },
     errors,
   );
@@ -59,9 +65,8 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
     const accept = context.env?.accept;
     if (!accept) throw new ApiError("websocket_required");
     const { thread_id } = params;
-    const authorize = context.get("authorize");
+    const sender = senderOf(caller, context);
     const body_parser = context.get("body_parser");
-    const adapt = <Run extends Parameters<typeof withHeaders>[0]>(run: Run) => withHeaders(run, context);
     const client = clientAbortOf(context);
     accept((socket) => {
       new ThreadSocket(socket, {
@@ -72,8 +77,9 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
         parse: (text) => body_parser.parseText(text),
         async execute(command) {
           const parts = { params, query: {}, body: command, caller };
-          const allowed = (await authorize?.(sendCommand, parts)) ?? parts;
-          return thread_commands.execute(allowed.caller, thread_id, allowed.body as typeof command, adapt);
+          const allowed = (await sender.authorize?.(sendCommand, parts)) ?? parts;
+          const { caller: authorized, body } = allowed;
+          return thread_commands.execute({ ...sender, caller: authorized }, thread_id, body as typeof command);
         },
         client,
         heartbeat_ms,

@@ -1,10 +1,12 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
+import type { Authorize } from "../../platform/http/route.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { filterOf } from "../auth/grants.ts";
 import type { AgentContext } from "../context.ts";
 import { type RunCreate, runCreate } from "../contract/run-schemas.ts";
+import { runRoutes } from "../contract/runs.ts";
 import {
   type ProtocolCommand,
   type ProtocolResponse,
@@ -21,12 +23,18 @@ import { agentTree } from "./agent-tree.ts";
 import { CommandError, errorResponse, parsed } from "./command-error.ts";
 import { seqBefore } from "./protocol-events.ts";
 
-interface Call {
+/** The sender of a command. */
+export interface Sender {
   caller: Caller;
-  thread_id: string;
-  params: JsonObject;
+  /** Undefined if the caller needs no authorization by the project's handlers. */
+  authorize: Authorize | undefined;
   /** Adds what the headers of the request set. */
   adapt(run: RunCreate): RunCreate;
+}
+
+interface Call extends Sender {
+  thread_id: string;
+  params: JsonObject;
 }
 
 interface Outcome {
@@ -47,14 +55,9 @@ export class ThreadCommands {
   }
 
   /** @throws ApiError for failures of the service; other failures are in the response */
-  async execute(
-    caller: Caller,
-    thread_id: string,
-    { id, method, params }: ProtocolCommand,
-    adapt: (run: RunCreate) => RunCreate,
-  ): Promise<ProtocolResponse> {
+  async execute(sender: Sender, thread_id: string, { id, method, params }: ProtocolCommand): Promise<ProtocolResponse> {
     try {
-      const { result, applied_through_seq } = await this.#outcomeOf({ caller, thread_id, params, adapt }, method);
+      const { result, applied_through_seq } = await this.#outcomeOf({ ...sender, thread_id, params }, method);
       const meta = { thread_id, ...(applied_through_seq !== undefined && { applied_through_seq }) };
       return { type: "success", id, result, meta };
     } catch (error) {
@@ -103,7 +106,7 @@ export class ThreadCommands {
     return started(run);
   }
 
-  async #respond({ caller, thread_id, params, adapt }: Call): Promise<Outcome> {
+  async #respond({ caller, authorize, thread_id, params, adapt }: Call): Promise<Outcome> {
     const { interrupt_id, response, responses, update, goto, ...fields } = parsed(responseParams, params);
     const given = responses ?? (interrupt_id === undefined ? [] : [{ interrupt_id, response }]);
     if (given.length === 0) throw new CommandError("invalid_argument", "interrupt_id or responses is required");
@@ -114,9 +117,11 @@ export class ThreadCommands {
     const body = adapt(
       parsed(runCreate, { ...fields, assistant_id: assistant_id ?? graph_id, command, strict_resume: true }),
     );
-    const run = await this.#runs.createFor(caller, thread_id, body, async (tx) => {
-      await this.#requireOpen(tx, caller, thread_id, Object.keys(resume));
-      return { ...body, ...PROTOCOL };
+    const parts = { params: { thread_id }, query: {}, body, caller };
+    const allowed = ((await authorize?.(runRoutes.createRun, parts)) ?? parts) as typeof parts;
+    const run = await this.#runs.createFor(allowed.caller, thread_id, allowed.body, async (tx) => {
+      await this.#requireOpen(tx, allowed.caller, thread_id, Object.keys(resume));
+      return { ...allowed.body, ...PROTOCOL };
     });
     return started(run);
   }

@@ -44,6 +44,10 @@ export const auth = new Auth()
   .on("threads:read", ({ user: { identity } }): any => ({
     $or: [{ owner: identity }, { readers: { $contains: identity } }, { $and: [{ public: { $eq: "yes" } }] }],
   }))
+  .on("threads:create_run", ({ value, user: { identity } }) => {
+    value.metadata = { ...value.metadata, owner: identity, assistant_seen: value.assistant_id };
+    return { owner: identity };
+  })
   .on("threads:delete", ({ user }) => (user.identity === "guest" ? false : { owner: user.identity }))
   .on("crons:search", ({ user }) => ({ owner: user.identity === "sloppy" ? (undefined as never) : user.identity }))
   // biome-ignore lint/suspicious/noExplicitAny: the types of the class have no $or

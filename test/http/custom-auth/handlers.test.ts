@@ -89,6 +89,21 @@ describe("handlers of an authentication module", () => {
     expect((await api.send("POST", `/threads/${created}/runs/wait`, body, bob)).status).toBe(404);
   });
 
+  it("see the assistant of a run that answers an interrupt", async () => {
+    const thread_id = await newThread(alice);
+    await api.call("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: "gate", input: { steps: [] } }, alice);
+    const { tasks, metadata } = await api.call("GET", `/threads/${thread_id}/state`, undefined, alice);
+    const params = { interrupt_id: tasks[0].interrupts[0].id, response: "Ada" };
+    const { result } = await api.call(
+      "POST",
+      `/threads/${thread_id}/commands`,
+      { id: 1, method: "input.respond", params },
+      alice,
+    );
+    const run = await api.call("GET", `/threads/${thread_id}/runs/${result.run_id}`, undefined, alice);
+    expect(run.metadata).toMatchObject({ owner: "alice", assistant_seen: metadata.assistant_id });
+  });
+
   it("leave default assistants to everybody, and nobody changes them", async () => {
     const found = await api.call("POST", "/assistants/search", { graph_id: "chain" }, bearer("dora"));
     expect(found).toEqual([expect.objectContaining({ name: "chain" })]);
