@@ -135,6 +135,9 @@ describe.each(databases)("experiments of traces on %s", (database) => {
     };
     expect([row.attachment_urls, row.runs[0].s3_urls]).toEqual([null, { "attachment.pic": link }]);
     expect([other.attachment_urls, other.runs[0].s3_urls]).toEqual([{ "attachment.pic": link }, null]);
+    const v2 = { experiment_ids: [session.id], selects: ["NAME", "ATTACHMENTS"] };
+    const { items } = (await service.request("POST", `/api/v2/datasets/${dataset.id}/experiment-runs`, v2)).body;
+    expect(items[0].runs).toEqual([{ name: root.name, attachments: { pic: link.presigned_url } }]);
     const response = await service.threadmill.fetch(new Request(row.runs[0].s3_urls["attachment.pic"].presigned_url));
     expect(new Uint8Array(await response.arrayBuffer())).toEqual(bytes);
   });

@@ -2,7 +2,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import type { ExamplesWithRunsQuery, ExampleWithRuns } from "../contract/comparison.ts";
 import type { Example } from "../contract/datasets/examples.ts";
-import type { ExperimentRunsQuery, RunV2 } from "../contract/v2/runs.ts";
+import type { ExperimentRunsQuery } from "../contract/v2/runs.ts";
 import { JsonPieces } from "../json-pieces.ts";
 import { attachmentUrlsOf, cursorOfOffset, getDataset, offsetOfCursor, readExperiments } from "../lookups.ts";
 import { list, RecordSerializer } from "../serialization/record-serializer.ts";
@@ -14,15 +14,9 @@ import {
   toAttachmentUrls,
   toExample,
 } from "../serialization/records.ts";
-import {
-  RUN_SERIALIZER,
-  type RunWithFeedback,
-  runV2,
-  selectedNames,
-  UPLOADED_RUN_V2,
-} from "../serialization/run-records.ts";
-import { type RunRelatives, TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
-import { runKeyText } from "../sessions/runs.ts";
+import { RUN_SERIALIZER, type RunWithFeedback, selectedNames } from "../serialization/run-records.ts";
+import { type RunRelatives, toTracedRun } from "../serialization/trace-records.ts";
+import { type FoundRun, runKeyText, toAnyRunsV2 } from "../sessions/runs.ts";
 import type { VersionedExample } from "../storage/examples.ts";
 import { feedbackAt } from "../storage/feedback.ts";
 import { type FullRun, type RunWithOutputs, runsAt } from "../storage/runs.ts";
@@ -115,16 +109,17 @@ export const examplesWithRunsOperations = (database: Database) => ({
     const has_more = indexes.length > end;
     const examples = rows.map(({ example }) => example);
     const urls = await attachmentUrlsOf(database.read, dataset.dataset_no, examples, `${base_url}/api/v1`);
-    const names = selectedNames(body.selects);
+    const found = rows.flatMap(({ runs }) =>
+      runs.map(
+        ({ run, traced, feedback }): FoundRun =>
+          traced ? { kind: "traced", run: traced, feedback } : { kind: "uploaded", run, feedback },
+      ),
+    );
+    const records = await toAnyRunsV2(database.read, found, base_url, selectedNames(body.selects));
     return {
       items: rows.map(({ example, runs }) => ({
         ...toExample(example, dataset_id, urls.get(example)),
-        runs: runs.map(
-          ({ run, traced, feedback }): Partial<RunV2> =>
-            traced
-              ? runV2(TRACED_RUN_V2, { run: traced, feedback, base_url }, names)
-              : runV2(UPLOADED_RUN_V2, { run, feedback, base_url }, names),
-        ),
+        runs: records.splice(0, runs.length),
       })),
       has_more,
       ...(has_more && { next_cursor: cursorOfOffset(end) }),

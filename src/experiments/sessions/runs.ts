@@ -127,8 +127,8 @@ export const runOperations = ({ read }: Database) => ({
 });
 
 export type FoundRun =
-  | { kind: "uploaded"; run: FullRun; feedback: FeedbackStatsInput[] }
-  | { kind: "traced"; run: FullTraceRun; feedback: FeedbackStatsInput[] };
+  | { kind: "uploaded"; run: FullRun; feedback: readonly FeedbackStatsInput[] }
+  | { kind: "traced"; run: FullTraceRun; feedback: readonly FeedbackStatsInput[] };
 
 export async function findWithFeedback(read: Tx, { tenant_id }: Workspace, run_id: string): Promise<FoundRun> {
   const traced = await findTraceRun(read, tenant_id, run_id);
@@ -206,9 +206,9 @@ export const toAnyRunV2 = (found: FoundRun, base_url: string, names: readonly Na
     : runV2(TRACED_RUN_V2, { ...found, base_url }, names);
 
 /** @param base_url the address of the server, for the links to attachments and shared runs */
-async function toAnyRunsV2(
+export async function toAnyRunsV2(
   read: Tx,
-  items: FoundRun[],
+  items: readonly FoundRun[],
   base_url: string,
   names: readonly NameV2[],
 ): Promise<Partial<RunV2>[]> {
