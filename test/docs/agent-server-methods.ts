@@ -110,18 +110,24 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
     "`useStream` of `@langchain/langgraph-sdk/react` (1.15.0) in a browser",
     "works",
     "It streams runs.",
-    "test/web/react-pages.test.ts",
+    "test/web/chat-pages.test.ts",
   ],
   [
     "`useStream` of `@langchain/react` (1.1.0) in a browser, over server-sent events and WebSockets",
     "works",
     "It uses the thread protocol.",
-    "test/web/react-pages.test.ts",
+    "test/web/chat-pages.test.ts",
   ],
   [
-    "`@langchain/vue`, `@langchain/svelte`, `@langchain/angular`",
+    "`useStream` of `@langchain/svelte` (1.0.29) in a browser, over server-sent events and WebSockets",
+    "works",
+    "It uses the thread protocol.",
+    "test/web/chat-pages.test.ts",
+  ],
+  [
+    "`@langchain/vue`, `@langchain/angular`",
     "not tested",
-    "They use the same code for threads as `@langchain/react`.",
+    "The npm registry had no such packages in November 2026. The other packages share their code for threads.",
     "",
   ],
   [
@@ -146,7 +152,7 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
     "assistant-ui (`@assistant-ui/react-langgraph` 0.14.25, `@assistant-ui/react-langchain` 0.0.28)",
     "works",
     "The first streams runs, the second uses the thread protocol.",
-    "test/web/react-pages.test.ts",
+    "test/web/chat-pages.test.ts",
   ],
   [
     "Components of the project in a page (`LoadExternalComponent` of `@langchain/langgraph-sdk/react-ui`)",

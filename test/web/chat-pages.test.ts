@@ -3,14 +3,14 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { build, type Rollup } from "vite";
+import { build, type Plugin, type Rollup } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { installed } from "../support/installed.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { FLAGS } from "./browser.ts";
 
-const packages = await installed("React pages with the official hooks and assistant-ui", {
+const packages = await installed("pages with the official hooks and assistant-ui", {
   "@assistant-ui/react": "0.15.22",
   // 0.14.26 requires a version of @assistant-ui/react-langchain that does not exist.
   "@assistant-ui/react-langgraph": "0.14.25",
@@ -18,26 +18,45 @@ const packages = await installed("React pages with the official hooks and assist
   "@langchain/react": "1.1.0",
   "@langchain/langgraph-sdk": "1.15.0",
   "@langchain/core": "1.4.0",
+  "@langchain/svelte": "1.0.29",
   react: "19.3.1",
   "react-dom": "19.3.1",
+  svelte: "5.57.3",
 });
 
-const PAGES = ["chat", "assistant-ui"] as const;
+const folder = join(import.meta.dirname, "chat-pages");
+const PAGES = ["chat.jsx", "assistant-ui.jsx", "svelte.js"] as const;
+type PageFile = (typeof PAGES)[number];
 type Params = Record<string, string>;
 
-const HOOKS: [string, Params][] = [
-  ["useStream of @langchain/langgraph-sdk/react", { hook: "runs" }],
-  ["useStream of @langchain/react", { hook: "threads", transport: "sse" }],
-  ["useStream of @langchain/react over a WebSocket", { hook: "threads", transport: "websocket" }],
+const HOOKS: [string, PageFile, Params][] = [
+  ["useStream of @langchain/langgraph-sdk/react", "chat.jsx", { hook: "runs" }],
+  ["useStream of @langchain/react", "chat.jsx", { hook: "threads", transport: "sse" }],
+  ["useStream of @langchain/react over a WebSocket", "chat.jsx", { hook: "threads", transport: "websocket" }],
+  ["useStream of @langchain/svelte", "svelte.js", { transport: "sse" }],
+  ["useStream of @langchain/svelte over a WebSocket", "svelte.js", { transport: "websocket" }],
 ];
 const ADAPTERS: [string, Params][] = [
   ["@assistant-ui/react-langgraph", { adapter: "langgraph" }],
   ["@assistant-ui/react-langchain", { adapter: "langchain" }],
 ];
 
+/** Compiles components, and modules with runes, with the compiler of the installed package. */
+async function svelteOf(packages: string): Promise<Plugin> {
+  const { compile, compileModule } = await import(join(packages, "svelte/src/compiler/index.js"));
+  return {
+    name: "svelte",
+    transform(code, filename) {
+      if (filename.endsWith(".svelte")) return compile(code, { filename }).js;
+      if (filename.endsWith(".svelte.js")) return compileModule(code, { filename }).js;
+      return undefined;
+    },
+  };
+}
+
 const ANSWER = "Order 1042 (walking boots) is shipped. It should arrive on Thursday.";
 
-describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
+describe.skipIf(!packages || !inject("chromium"))("A page", () => {
   let service: TestService;
   let api: string;
   let project: TestProject;
@@ -53,9 +72,9 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
       env: { EXAMPLES_DELAY_MS: "15" },
     });
     api = await service.listen();
-    const sources = PAGES.map((page) => `${page}.jsx`);
+    const sources = [...PAGES, "chat.svelte", "ask-again.svelte"];
     project = createProject(
-      Object.fromEntries(sources.map((file) => [file, readFileSync(join(import.meta.dirname, "react", file), "utf8")])),
+      Object.fromEntries(sources.map((file) => [file, readFileSync(join(folder, file), "utf8")])),
     );
     rmSync(join(project.folder, "node_modules"));
     symlinkSync(packages as string, join(project.folder, "node_modules"), "junction");
@@ -63,19 +82,20 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
       logLevel: "silent",
       configFile: false,
       root: project.folder,
+      plugins: [await svelteOf(packages as string)],
       build: {
         write: false,
         minify: false,
-        rolldownOptions: { input: sources.map((file) => join(project.folder, file)) },
+        rolldownOptions: { input: PAGES.map((file) => join(project.folder, file)) },
       },
     })) as Rollup.RollupOutput;
     const chunks = output.filter((file) => file.type === "chunk");
-    const entryOf = (page: string) => chunks.find(({ isEntry, name }) => isEntry && name === page)?.fileName;
+    const entryOf = (page: string) => chunks.find(({ facadeModuleId }) => facadeModuleId?.endsWith(page))?.fileName;
     server = createServer(({ url = "" }, response) => {
       const { pathname } = new URL(url, "http://localhost");
       const code = chunks.find(({ fileName }) => pathname === `/${fileName}`)?.code;
       response.setHeader("content-type", code ? "text/javascript" : "text/html");
-      const script = `<script type="module" src="/${entryOf(pathname.slice(1))}"></script>`;
+      const script = `<script type="module" src="/${entryOf(pathname)}"></script>`;
       response.end(code ?? `<!doctype html><div id="root"></div>${script}`);
     }).listen(0, "127.0.0.1");
     browser = await chromium.launch({ executablePath: inject("chromium"), args: FLAGS });
@@ -91,7 +111,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
     expect(problems.splice(0)).toEqual([]);
   });
 
-  async function open(name: (typeof PAGES)[number], params: Params, assistant: string): Promise<Page> {
+  async function open(name: PageFile, params: Params, assistant: string): Promise<Page> {
     const page = await browser.newPage();
     page.on("pageerror", (error) => problems.push(String(error)));
     const { port } = server.address() as AddressInfo;
@@ -106,7 +126,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
 
   const refund = (page: Page) => page.getByRole("button", { name: "Refund $129.00 for order 1042 (walking boots)?" });
 
-  describe.each(HOOKS)("with %s", (_, params) => {
+  describe.each(HOOKS)("with %s", (_, file, params) => {
     const typesOf = (page: Page) =>
       page.locator("li").evaluateAll((items) => items.map((item) => item.getAttribute("data-type")));
     const status = (page: Page, text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
@@ -114,7 +134,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
 
     /** A page whose run waits until it is cancelled. */
     async function openWaiting(): Promise<{ page: Page; run: string }> {
-      const page = await open("chat", params, "waiting");
+      const page = await open(file, params, "waiting");
       await send(page, "Wait.");
       await expect.poll(() => new URL(page.url()).hash).not.toBe("");
       const runs = `/threads/${new URL(page.url()).hash.slice(1)}/runs`;
@@ -124,7 +144,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
     }
 
     it("shows an answer piece by piece, and the conversation after a reload", async () => {
-      const page = await open("chat", params, "support_desk");
+      const page = await open(file, params, "support_desk");
       await send(page, "Where is my order 1042?");
       await page.getByText(ANSWER).waitFor();
       await status(page, "ready");
@@ -137,7 +157,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
     });
 
     it("shows an interrupt, also after a reload, and continues with the response", async () => {
-      const page = await open("chat", params, "support_desk");
+      const page = await open(file, params, "support_desk");
       await send(page, "refund order 1042");
       await refund(page).waitFor();
       await page.reload();
@@ -163,7 +183,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
     });
 
     it("asks again from the checkpoint before a message", async () => {
-      const page = await open("chat", params, "support_desk");
+      const page = await open(file, params, "support_desk");
       await send(page, "Where is my order 1042?");
       await page.getByText(ANSWER).waitFor();
       await status(page, "ready");
@@ -173,13 +193,13 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
       await page.reload();
       await page.getByText("Order 1043 (rain jacket)").waitFor();
       expect(await page.getByText(ANSWER).count()).toBe(0);
-      // For each message, useStream of @langchain/react names the checkpoint before the newest one.
-      const kept = params.hook === "threads" ? ["human", "ai", "tool"] : [];
+      // For each message, useStream of @langchain/react and svelte names the checkpoint before the newest one.
+      const kept = params.hook !== "runs" ? ["human", "ai", "tool"] : [];
       expect(await typesOf(page)).toEqual([...kept, "human", "ai", "tool", "ai"]);
     });
 
     it("shows why a run failed", async () => {
-      const page = await open("chat", params, "failing");
+      const page = await open(file, params, "failing");
       await send(page, "Fail.");
       await page.getByRole("alert").filter({ hasText: "There is no color" }).waitFor();
       await status(page, "ready");
@@ -188,7 +208,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page in React", () => {
 
   describe.each(ADAPTERS)("with assistant-ui and %s", (_, params) => {
     it("shows an answer and an interrupt, and continues with the response", async () => {
-      const page = await open("assistant-ui", params, "support_desk");
+      const page = await open("assistant-ui.jsx", params, "support_desk");
       await send(page, "Where is my order 1042?");
       await page.getByText(ANSWER).waitFor();
       await send(page, "refund order 1042");
