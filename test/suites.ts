@@ -82,7 +82,7 @@ const PACKAGE = [
 const EXPERIMENTS_ON_SQLITE = [
   "test/http/route-table.test.ts",
   "test/experiments/{dataset-files,dataset-schemas}.test.ts",
-  "test/traces/{hostile-bodies,overload,usage-in-parts}.test.ts",
+  "test/traces/{overload,usage-in-parts}.test.ts",
 ];
 /** What the database decides most: the SQL of filters, containment, merging, sums. `npm test` runs them on Postgres, too. */
 const EXPERIMENTS = [
@@ -91,7 +91,7 @@ const EXPERIMENTS = [
 ];
 const MORE_EXPERIMENTS = [
   "test/experiments/{annotation-queues,at-once,attachments,compared-rows,prompts,versions}.test.ts",
-  "test/traces/{agent-runs,reading,retention,sharing,threads,trace-page}.test.ts",
+  "test/traces/{agent-runs,hostile-bodies,reading,retention,sharing,tenancy-routes,threads,trace-page}.test.ts",
 ];
 
 /** Several services in one process: the SQLite database of a service belongs to one service. */

@@ -6,7 +6,7 @@ import { type Answer, startService, type TestService } from "../support/service.
 import { parseSse, type SseEvent } from "../support/sse.ts";
 import { until } from "../support/until.ts";
 
-type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE" | "OPTIONS";
+export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE" | "OPTIONS";
 
 /** A run or thread as the wire shows it. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PendingBodies } from "../../src/experiments/http/pending-bodies.ts";
 import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
 import type { Scenario } from "../http/scenario.ts";
+import { databases } from "../support/databases.ts";
 import { until } from "../support/until.ts";
 import { openBody } from "./open-body.ts";
 import { multipart, partsOf, run, type TestRun, TraceClient } from "./trace-client.ts";
@@ -12,13 +13,13 @@ import { multipart, partsOf, run, type TestRun, TraceClient } from "./trace-clie
 const BODY = { "content-type": "multipart/form-data; boundary=----boundary" };
 const MIB = 2 ** 20;
 
-describe("a hostile body of traces", () => {
+describe.each(databases)("a hostile body of traces, on %s", (database) => {
   let api: Scenario;
   let client: TraceClient;
   let other: TraceClient;
   let headers: Record<string, string>;
   beforeAll(async () => {
-    api = await closedService("sqlite");
+    api = await closedService(database);
     headers = await newCaller(api, { tenant_id: await newWorkspace(api) });
     client = new TraceClient(api.service, headers);
     other = new TraceClient(api.service, await newCaller(api, { tenant_id: await newWorkspace(api) }));

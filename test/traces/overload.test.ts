@@ -27,15 +27,17 @@ describe("bodies that are more than the service can store", () => {
     expect((await held).status).toBe(202);
     await isSent(fifth, 60);
 
+    const started_at = performance.now();
     const sixth = await open();
     await isSent(sixth, 17);
-    const started_at = performance.now();
-    const refused = await client.post(run());
+    // Waits as long as the sixth, whose end makes room: which of the two comes first is not determined.
+    const last = client.post(run());
+    const refused = await sixth.answer;
     const seconds = (performance.now() - started_at) / 1000;
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(Math.round(seconds)).toBeGreaterThanOrEqual(8);
     expect(seconds).toBeLessThan(10);
-    expect((await sixth.answer).status).toBe(503);
+    expect([202, 503]).toContain((await last).status);
     for (const body of [...bodies, fifth]) body.end();
     await Promise.all([...bodies, fifth].map(({ answer }) => answer));
     expect((await client.post(run())).status).toBe(202);

@@ -6,6 +6,7 @@ import { pricePageRoutes } from "../../src/experiments/contract/traces/prices.ts
 import { experimentRoutesV2 } from "../../src/experiments/contract/v2/routes.ts";
 import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
 import type { Scenario } from "../http/scenario.ts";
+import { databases } from "../support/databases.ts";
 import { partsOf, run, TraceClient } from "./trace-client.ts";
 
 const SECRET = "secret of the workspace";
@@ -90,13 +91,13 @@ const ROUTES = [
   ...routesOf("/api/v2", experimentRoutesV2).filter((route) => !route.includes("/datasets")),
 ];
 
-describe("every route of traces", () => {
+describe.each(databases)("every route of traces, on %s", (database) => {
   let api: Scenario;
   let own: TraceClient;
   let stranger: TraceClient;
   let ids: Record<string, string>;
   beforeAll(async () => {
-    api = await closedService("sqlite");
+    api = await closedService(database);
     own = new TraceClient(api.service, await newCaller(api, { tenant_id: await newWorkspace(api) }));
     stranger = new TraceClient(api.service, await newCaller(api, { tenant_id: await newWorkspace(api) }));
     const thread_id = randomUUID();

@@ -14,6 +14,26 @@ export const uuidOrHex = z
 export const oneOrMore = <T extends z.ZodType>(list: T) =>
   z.preprocess((value) => (Array.isArray(value) ? value : [value]), list);
 
+/** An index of Postgres accepts rows of up to 2,704 bytes. */
+const MAX_INDEXED_BYTES = 2_000;
+
+/** Returns the beginning of a text that fits into an index. */
+export function cutToIndex(text: string, max_chars: number): string {
+  const start = text.slice(0, max_chars);
+  if (start.length * 3 <= MAX_INDEXED_BYTES) return start.toWellFormed();
+  const { read } = new TextEncoder().encodeInto(start, new Uint8Array(MAX_INDEXED_BYTES));
+  return start.slice(0, read).toWellFormed();
+}
+
+/** The name of a record that is found by its name. */
+export const indexedName = z
+  .string()
+  .min(1)
+  .max(1000, { abort: true })
+  .refine((text) => new TextEncoder().encode(text).length <= MAX_INDEXED_BYTES, {
+    error: `must have at most ${MAX_INDEXED_BYTES} bytes in UTF-8`,
+  });
+
 export const texts = oneOrMore(z.array(z.string()).max(1000));
 
 /** An ISO 8601 time; the default time zone is UTC. The output is in microseconds since the epoch. */

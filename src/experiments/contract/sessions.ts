@@ -8,7 +8,18 @@ import {
   queryFlag,
   searchable,
 } from "../../platform/contract/fields.ts";
-import { idAndName, metadataQuery, nullableTime, paging, time, timeText, usage, uuidOrHex, uuids } from "./fields.ts";
+import {
+  idAndName,
+  indexedName,
+  metadataQuery,
+  nullableTime,
+  paging,
+  time,
+  timeText,
+  usage,
+  uuidOrHex,
+  uuids,
+} from "./fields.ts";
 import { deletedResponse, errors } from "./responses.ts";
 
 /**
@@ -115,7 +126,7 @@ const SessionCreate = z
   .object({
     ...changes,
     id: optional(uuidOrHex),
-    name: optional(z.string().min(1).max(1000)),
+    name: optional(indexedName),
     start_time: optional(time),
     reference_dataset_id: optional(uuidOrHex),
   })
@@ -123,9 +134,7 @@ const SessionCreate = z
 export type SessionCreate = z.output<typeof SessionCreate>;
 
 /** Null keeps the value: the official clients send null for every field that their caller omits. */
-const SessionUpdate = z
-  .object({ ...changes, name: optional(z.string().min(1).max(1000)) })
-  .openapi("TracerSessionUpdate");
+const SessionUpdate = z.object({ ...changes, name: optional(indexedName) }).openapi("TracerSessionUpdate");
 export type SessionUpdate = z.output<typeof SessionUpdate>;
 
 export const sessionRoutes = {

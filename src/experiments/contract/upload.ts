@@ -2,7 +2,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, searchable } from "../../platform/contract/fields.ts";
 import { Dataset } from "./datasets/datasets.ts";
 import { FeedbackInput } from "./feedback/feedback.ts";
-import { time, uuidOrHex } from "./fields.ts";
+import { indexedName, time, uuidOrHex } from "./fields.ts";
 import { errors } from "./responses.ts";
 import { Session } from "./sessions.ts";
 
@@ -25,12 +25,12 @@ export type UploadRow = z.output<typeof UploadRow>;
 
 /** The fields of an upload except its rows. */
 export const UploadHead = z.object({
-  experiment_name: z.string().min(1).max(1000),
+  experiment_name: indexedName,
   experiment_description: optional(z.string()),
   experiment_start_time: time,
   experiment_end_time: time,
   dataset_id: optional(uuidOrHex),
-  dataset_name: optional(z.string().min(1).max(1000)),
+  dataset_name: optional(indexedName),
   dataset_description: optional(z.string()),
   experiment_metadata: optional(searchable),
   summary_experiment_scores: optional(z.array(FeedbackInput)),

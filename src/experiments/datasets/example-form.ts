@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import { invalidParts } from "../../platform/contract/validation-errors.ts";
 import { InvalidRequestError } from "../../platform/errors.ts";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { cleanText, isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { ExampleCreate, ExampleUpdate, MAX_ATTACHMENT_NAME } from "../contract/datasets/examples.ts";
 import { uuidOrHex } from "../contract/fields.ts";
 import type { NewAttachment } from "./example-attachments.ts";
-import { cleanText, type FormBody, invalidForm, jsonOfPart, readForm } from "./form.ts";
+import { type FormBody, invalidForm, jsonOfPart, readForm } from "./form.ts";
 import type { ExampleChange, NewExample } from "./store-examples.ts";
 
 /** The parts of an example in a multipart body. */

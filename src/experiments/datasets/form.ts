@@ -23,9 +23,6 @@ export function readForm([content_type, bytes]: FormBody): MultipartPart[] {
   }
 }
 
-/** Replaces NUL, which Postgres cannot store in a text value. */
-export const cleanText = (text: string): string => text.replaceAll("\0", "\ufffd");
-
 /** @throws InvalidRequestError when the part is not JSON */
 export function jsonOfPart(part: MultipartPart): unknown {
   try {

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isObject } from "../../platform/lib/json/json.ts";
+import { cutToIndex } from "../contract/fields.ts";
 import { THREAD_KEYS } from "../storage/run-filter.ts";
 import type { TracePayloadRow, TraceRunRow } from "../storage/traces/trace-schema.ts";
 import { MAX_ERROR_CHARS } from "../storage/traces/traces.ts";
@@ -185,6 +186,8 @@ export interface Pricing {
   map: PriceMap;
 }
 
+const MAX_THREAD_ID_CHARS = 1_000;
+
 /** Computes the columns that depend on several fields: thread, tokens and costs. */
 export function deriveColumns(draft: RunDraft, { prices, map }: Pricing): void {
   if (!draft.changes_usage) return;
@@ -192,7 +195,7 @@ export function deriveColumns(draft: RunDraft, { prices, map }: Pricing): void {
   const metadata: JsonObject = run.metadata === null ? {} : JSON.parse(run.metadata);
   const thread = THREAD_KEYS.map((key) => metadata[key]).find((value) => typeof value === "string");
   if (thread !== undefined) {
-    run.thread_id = thread as string;
+    run.thread_id = cutToIndex(thread as string, MAX_THREAD_ID_CHARS);
     run.merge_state |= HAS_THREAD;
   }
   const outputs: JsonObject | null = payload.outputs === null ? null : JSON.parse(payload.outputs);

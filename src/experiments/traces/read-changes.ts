@@ -3,7 +3,8 @@ import { MultipartParseError, parseMultipart } from "@remix-run/multipart-parser
 import type { z } from "zod";
 import { invalidParts } from "../../platform/contract/validation-errors.ts";
 import { ApiError, type InvalidPart } from "../../platform/errors.ts";
-import { isObject, JsonError, type JsonObject, MAX_DEPTH } from "../../platform/lib/json/json.ts";
+import { cleanText, isObject, JsonError, type JsonObject, MAX_DEPTH } from "../../platform/lib/json/json.ts";
+import { MAX_ATTACHMENT_NAME } from "../contract/datasets/examples.ts";
 import { FeedbackCreate } from "../contract/feedback/feedback.ts";
 import { uuidOrHex } from "../contract/fields.ts";
 import { RunCreate, RunUpdate } from "../contract/traces/traces.ts";
@@ -31,7 +32,6 @@ export interface ReadChanges extends TraceChanges {
 }
 
 const MAX_PARTS = 100_000;
-const MAX_NAME_CHARS = 200;
 
 /** A batch is parsed in a worker thread, so it may be larger than the documents that the serving thread parses. */
 const BATCH_LIMITS = { depth: 1_000, keys: 5_000_000, values: 20_000_000 };
@@ -39,7 +39,7 @@ const BATCH_LIMITS = { depth: 1_000, keys: 5_000_000, values: 20_000_000 };
 const UNKNOWN_PART =
   "unknown part name: use post.<run_id> or patch.<run_id>, optionally followed by .inputs, .outputs, .events, .extra, .error or " +
   ".serialized; feedback.<id>; or attachment.<run_id>.<name> with a name of at most " +
-  `${MAX_NAME_CHARS} characters and no dots`;
+  `${MAX_ATTACHMENT_NAME} characters and no dots`;
 
 const RUN_PARTS = new Set(["inputs", "outputs", "events", "extra", "error", "serialized"]);
 const PAYLOADS = ["inputs", "outputs", "events", "extra", "serialized"] as const;
@@ -153,7 +153,7 @@ class ChangeReader implements ReadChanges {
         const isOfRun = (kind === "post" || kind === "patch") && (field === "" || RUN_PARTS.has(field));
         if (isOfRun) this.#addRunPart(runs, kind, id, field, content);
         else if (kind === "feedback" && field === "") this.#addFeedback(id, content);
-        else if (kind === "attachment" && field !== "" && field.length <= MAX_NAME_CHARS && !field.includes("."))
+        else if (kind === "attachment" && field !== "" && field.length <= MAX_ATTACHMENT_NAME && !field.includes("."))
           this.#addAttachment(id, field, part.headers["content-type"], content);
         else this.#refuse([part.name ?? ""], UNKNOWN_PART, part.name);
       }
@@ -201,7 +201,13 @@ class ChangeReader implements ReadChanges {
   #addAttachment(run_id: string, name: string, content_type: string | undefined, data: Uint8Array): void {
     const id = uuidOrHex.safeParse(run_id);
     const mime_type = (content_type ?? "application/octet-stream").replace(/;\s*length=\d+/, "").trim();
-    if (id.success) this.attachments.push({ run_id: id.data, name, mime_type: mime_type.slice(0, 200), data });
+    if (id.success)
+      this.attachments.push({
+        run_id: id.data,
+        name: cleanText(name),
+        mime_type: cleanText(mime_type.slice(0, 200)),
+        data,
+      });
     else this.#refuse([`attachment.${run_id}.${name}`], "the run ID must be a UUID", run_id);
   }
 

@@ -9,7 +9,17 @@ import {
   searchable,
   withDefault,
 } from "../../../platform/contract/fields.ts";
-import { metadataQuery, nullableTime, oneOrMore, paging, timeText, unsupported, uuidOrHex, uuids } from "../fields.ts";
+import {
+  indexedName,
+  metadataQuery,
+  nullableTime,
+  oneOrMore,
+  paging,
+  timeText,
+  unsupported,
+  uuidOrHex,
+  uuids,
+} from "../fields.ts";
 import { deletedResponse, errors } from "../responses.ts";
 
 const DataType = z.enum(["kv", "llm", "chat"]);
@@ -63,7 +73,7 @@ const noTransformations = unsupported(
 const DatasetCreate = z
   .object({
     id: optional(uuidOrHex),
-    name: z.string().min(1).max(1000),
+    name: indexedName,
     description: optional(z.string()),
     data_type: withDefault(DataType, "kv"),
     inputs_schema_definition: optional(jsonObject),
@@ -79,7 +89,7 @@ export type DatasetCreate = z.output<typeof DatasetCreate>;
 /** Missing fields keep their values. Null removes the value of a nullable field. */
 const DatasetUpdate = z
   .object({
-    name: optional(z.string().min(1).max(1000)),
+    name: optional(indexedName),
     description: nullable(z.string()).optional(),
     inputs_schema_definition: nullable(jsonObject).optional(),
     outputs_schema_definition: nullable(jsonObject).optional(),

@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional } from "../../../platform/contract/fields.ts";
-import { traceTime, uuidOrHex } from "../fields.ts";
+import { cutToIndex, indexedName, traceTime, uuidOrHex } from "../fields.ts";
 import { errors } from "../responses.ts";
 
 const MAX_NAME_CHARS = 1_000;
@@ -8,7 +8,7 @@ const MAX_TYPE_CHARS = 64;
 const MAX_TAG_CHARS = 200;
 const MAX_TAGS = 100;
 
-const cut = (chars: number) => z.string().transform((text) => text.slice(0, chars).toWellFormed());
+const cut = (chars: number) => z.string().transform((text) => cutToIndex(text, chars));
 
 /** The fields that a new run and a run update have in common. Null counts as a missing field; unknown fields are ignored. */
 const changes = {
@@ -25,9 +25,9 @@ const changes = {
   }),
   tags: optional(z.array(cut(MAX_TAG_CHARS)).transform((list) => list.slice(0, MAX_TAGS))),
   serialized: optional(jsonObject),
-  session_name: optional(z.string().min(1).max(1000)),
+  session_name: optional(indexedName),
   session_id: optional(uuidOrHex),
-  address: optional(z.string()).openapi({
+  address: optional(indexedName).openapi({
     description:
       "Alternative to `session_name`. The address `lrn:agents/{id}/environments/{env}` refers to the session `{id}/{env}`.",
   }),

@@ -1,4 +1,5 @@
 import { isObject, parseUntrusted } from "../../../platform/lib/json/json.ts";
+import { MAX_ATTACHMENT_NAME } from "../../contract/datasets/examples.ts";
 import { RunUpdate } from "../../contract/traces/traces.ts";
 import type { Attributes } from "./wire-fields.ts";
 
@@ -69,7 +70,13 @@ const attachments: Reader = (value) =>
   asArray(parsedJson(value))?.flatMap((item) => {
     const { name, content, mime_type = "application/octet-stream" } = asObject(item) ?? {};
     if (typeof name !== "string" || typeof content !== "string" || typeof mime_type !== "string") return [];
-    return [{ name, mime_type, data: new Uint8Array(Buffer.from(content, "base64")) }];
+    return [
+      {
+        name: name.slice(0, MAX_ATTACHMENT_NAME),
+        mime_type: mime_type.slice(0, 200),
+        data: new Uint8Array(Buffer.from(content, "base64")),
+      },
+    ];
   });
 
 const KINDS: Record<string, string> = {

@@ -49,8 +49,11 @@ export function cleanJsonText(text: string): string {
   return SUSPECT.test(text) ? JSON.stringify(cleanStrings(JSON.parse(text))) : text;
 }
 
+/** Replaces NUL and unpaired surrogates with U+FFFD. */
+export const cleanText = (text: string): string => text.replaceAll("\0", "\ufffd").toWellFormed();
+
 function cleanStrings(value: unknown): unknown {
-  if (typeof value === "string") return value.replaceAll("\0", "\ufffd").toWellFormed();
+  if (typeof value === "string") return cleanText(value);
   if (Array.isArray(value)) return value.map(cleanStrings);
   if (value === null || typeof value !== "object") return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [cleanStrings(key), cleanStrings(item)]));
