@@ -68,8 +68,8 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
     const sender = senderOf(caller, context);
     const body_parser = context.get("body_parser");
     const client = clientAbortOf(context);
-    accept((socket) => {
-      new ThreadSocket(socket, {
+    accept((socket, connection) => {
+      new ThreadSocket(socket, connection, {
         caller,
         thread_id,
         streams: thread_streams,

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { Caller } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
@@ -45,6 +46,8 @@ function wants(subscription: Subscription, event: ProtocolEvent): boolean {
 /** Serves the commands and the subscriptions of one WebSocket, one command after the other. */
 export class ThreadSocket {
   readonly #socket: WebSocket;
+  /** Below the socket, for writing several messages at once. */
+  readonly #connection: Duplex;
   readonly #options: ThreadSocketOptions;
   readonly #subscriptions = new Map<string, Subscription>();
   /** Ends the reader of the thread, which sends the events for all subscriptions. */
@@ -58,8 +61,9 @@ export class ThreadSocket {
   /** The batch of events that is being sent. */
   #delivery: Promise<void> | undefined;
 
-  constructor(socket: WebSocket, options: ThreadSocketOptions) {
+  constructor(socket: WebSocket, connection: Duplex, options: ThreadSocketOptions) {
     this.#socket = socket;
+    this.#connection = connection;
     this.#options = options;
     const unwatch = options.client.watchAccess();
     const stopHeartbeat = this.#startHeartbeat();
@@ -148,6 +152,8 @@ export class ThreadSocket {
   /** Sends each event once if a subscription selects it. Resolves when the client has taken them. */
   async #deliver(events: readonly ProtocolEvent[]): Promise<void> {
     let sent: Promise<void> | undefined;
+    // One system call for the batch: with one per event, 1,000 readers of 100 events/s have a backlog that grows.
+    this.#connection.cork();
     for (const event of events) {
       let isWanted = false;
       // Each subscription has to see the event.
@@ -155,6 +161,7 @@ export class ThreadSocket {
       if (isWanted) sent = this.#sendText(event.data);
       this.#position = event.seq;
     }
+    this.#connection.uncork();
     await sent;
   }
 

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { OpenAPIHono, RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -11,8 +12,8 @@ import type { BodyParser } from "./body-parser.ts";
 /** Registers `listener` to be called when the caller's access ends. The returned function removes it. */
 export type OnAccessEnd = (listener: (error: ApiError) => void) => () => void;
 
-/** Accepts the WebSocket that a request opens. The response of the handler is then ignored. */
-export type AcceptSocket = (serve: (socket: WebSocket) => void) => void;
+/** Accepts the WebSocket that a request opens, on its connection. The response of the handler is then ignored. */
+export type AcceptSocket = (serve: (socket: WebSocket, connection: Duplex) => void) => void;
 
 export interface Env {
   /**

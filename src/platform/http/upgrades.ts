@@ -27,7 +27,7 @@ export class Upgrades {
       serve = given;
     };
     const response = await this.#fetch(toRequest(request), { accept });
-    if (serve) this.#server.handleUpgrade(request, socket, head, serve);
+    if (serve) this.#server.handleUpgrade(request, socket, head, (accepted) => serve?.(accepted, socket));
     else socket.end(await textOf(response));
   }
 
