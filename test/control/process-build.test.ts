@@ -188,10 +188,10 @@ describe("a build of the process driver", () => {
       "langgraph.json refers to files that do not exist: ./agent.mjs (graphs.agent).",
     ],
     [
-      "has graphs in Python",
-      { "langgraph.json": '{"graphs":{"a":"./a.py:graph"}}' },
+      "names a version of Python that is not there",
+      { "langgraph.json": '{"graphs":{"a":"./a.py:graph"},"python_version":"3.99"}', "a.py": "" },
       {},
-      "langgraph.json: graphs.a is written in Python. Only graphs in JavaScript and TypeScript are supported.",
+      "The graphs are written in Python, and Python 3.99 is not installed on this machine.",
     ],
   ])("fails when the source %s", async (_, files, more, sentence) => {
     expect(await failure(await packed(files as Record<string, string>), more)).toBe(sentence);

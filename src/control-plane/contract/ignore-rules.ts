@@ -3,7 +3,7 @@
  * the project's env file are sent as secrets instead.
  */
 export const NEVER_DEPLOYED =
-  /^(node_modules|\.git|\.threadmill|\.langgraph_api|\.DS_Store|\.env|\.env\.(?!example$|sample$).*)$/;
+  /^(node_modules|\.venv|venv|__pycache__|\.git|\.threadmill|\.langgraph_api|\.DS_Store|\.env|\.env\.(?!example$|sample$).*)$/;
 
 /** A parsed line of a .gitignore or .dockerignore. */
 interface Rule {

@@ -3,9 +3,10 @@ import { chmod, mkdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type BuildIo, type BuildSpec, type Built, DeployError, infoLine } from "../driver.ts";
 import { type BuildWorkspace, createBuildWorkspace } from "./build-workspace.ts";
-import { buildFolder, type Folders, knownHostsFile, npmCache } from "./folders.ts";
+import { buildFolder, type Folders, knownHostsFile, npmCache, pythonEnvironments } from "./folders.ts";
 import { checkOut, type GitRules } from "./source/git.ts";
 import { buildSource, install, readProjectFile } from "./source/project.ts";
+import { installPython } from "./source/python.ts";
 import { toDeployError, type UnpackLimits, unpack } from "./source/unpack.ts";
 import { chownTree, chownTreeIfRoot, type SystemUser, type SystemUsers } from "./system-users.ts";
 
@@ -99,8 +100,12 @@ async function buildInto(artifact: string, { spec, io, settings, workspace, user
     onStart: workspace.onStart,
   };
   const { source } = workspace;
-  await install(source, await readProjectFile(source, spec.config_path, user), spec, base, io);
-  await buildSource(source, await readProjectFile(source, spec.config_path, user), spec, base, io);
+  const given = await readProjectFile(source, spec.config_path, user);
+  const { python } = given;
+  const environments = pythonEnvironments(folders, spec.deployment_id);
+  const prepared = python ? await installPython(source, { ...given, python }, environments, spec, base, io) : base;
+  await install(source, given, spec, prepared, io);
+  await buildSource(source, await readProjectFile(source, spec.config_path, user), spec, prepared, io);
   const project = await readProjectFile(source, spec.config_path, user);
   if (!project.has_graphs) throw new DeployError(project.missing);
   io.signal.throwIfAborted();

@@ -9,9 +9,10 @@ import { dataFolder, deploymentDatabases } from "../deployment-data.ts";
 import { type DeployDriver, DeployError } from "../driver.ts";
 import { type BuildSettings, build } from "./build.ts";
 import { removeAbandonedBuilds } from "./build-workspace.ts";
-import { foldersIn, knownHostsFile, npmCache } from "./folders.ts";
+import { foldersIn, knownHostsFile, npmCache, pythonEnvironments } from "./folders.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import { Instances } from "./instances.ts";
+import { pruneEnvironments } from "./source/python.ts";
 import { type DeployUser, listNames, removeTree, SystemUsers } from "./system-users.ts";
 
 export interface ProcessDriverOptions {
@@ -94,6 +95,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
       const folder = join(folders.builds, deployment_id);
       const old = (await listNames(folder)).filter((artifact) => !keep.includes(artifact));
       for (const artifact of old) await removeTree(join(folder, artifact));
+      await pruneEnvironments(pythonEnvironments(folders, deployment_id), folder);
     },
     async remove({ deployment_id }) {
       for (const ref of await instances.list()) if (ref.deployment_id === deployment_id) await instances.stop(ref, 0);
@@ -101,6 +103,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
       const remaining = [
         join(folders.builds, deployment_id),
         npmCache(folders, deployment_id),
+        pythonEnvironments(folders, deployment_id),
         dataFolder(folders, deployment_id),
         knownHostsFile(folders, deployment_id),
       ];

@@ -9,6 +9,8 @@ export interface Folders {
   workspaces: string;
   /** npm caches, one folder per deployment. */
   npm_cache: string;
+  /** Virtual environments of Python graphs: `<deployment_id>/<key>`. */
+  python_envs: string;
   /** Output files of instances, and the positions up to which the output has been stored in the database. */
   logs: string;
   /** Heartbeat file. Running control planes touch this file, and instances watch it. */
@@ -24,6 +26,7 @@ export const foldersIn = (root: string): Folders => ({
   builds: join(root, "builds"),
   workspaces: join(root, "making"),
   npm_cache: join(root, "npm-cache"),
+  python_envs: join(root, "python-envs"),
   logs: join(root, "logs"),
   heartbeat: join(root, "heartbeat"),
   known_hosts: join(root, "known-hosts"),
@@ -35,6 +38,9 @@ export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact
   join(builds, deployment_id, artifact);
 
 export const npmCache = ({ npm_cache }: Folders, deployment_id: string): string => join(npm_cache, deployment_id);
+
+export const pythonEnvironments = ({ python_envs }: Folders, deployment_id: string): string =>
+  join(python_envs, deployment_id);
 
 /** Output file of an instance. The file with the suffix `.offset` contains the number of bytes already stored in the database. */
 export const logFile = ({ logs }: Folders, instance_id: string): string => join(logs, `${instance_id}.log`);

@@ -84,11 +84,13 @@ function argumentsOf({ spec, program, config_file, data_dir, database_url }: Lau
     ...["--data", data_dir],
     // The environment may contain a DATABASE_URL for the graphs, which the instance must not use for its own data.
     ...(database_url === undefined ? ["--share-data", "--database-url", ""] : []),
-    ...(cpu_limit === undefined ? [] : ["--hosts", String(Math.max(1, Math.floor(cpu_limit)))]),
+    ...(cpu_limit === undefined ? [] : hostsFor(Math.max(1, Math.floor(cpu_limit)))),
     ...["--port", String(port)],
     ...["--listen-fd", "3"],
   ];
 }
+
+const hostsFor = (cores: number): string[] => ["--hosts", String(cores), "--python-hosts", String(cores)];
 
 /** Returns the deployment's variables, the instance's settings and system variables such as PATH, but no settings of the service. */
 function environmentOf(options: LaunchOptions, port: number): Record<string, string> {

@@ -41,7 +41,14 @@ export class SystemUsers {
   static async prepare(folders: Folders, config: DeployUser, program: string): Promise<SystemUsers> {
     if (!isRoot()) return new SystemUsers(folders, config, "the service does not run as root");
     const control = dirname(folders.data);
-    for (const folder of [control, folders.builds, folders.workspaces, folders.data, folders.npm_cache]) {
+    for (const folder of [
+      control,
+      folders.builds,
+      folders.workspaces,
+      folders.data,
+      folders.npm_cache,
+      folders.python_envs,
+    ]) {
       await mkdir(folder, { recursive: true });
       await chmod(folder, TRAVERSE_ONLY_MODE);
     }

@@ -5,13 +5,24 @@ import { type BuildIo, type BuildSpec, DeployError, infoLine } from "../../drive
 import { type Command, runCommand } from "../command.ts";
 import { createEmptyFile, type SystemUser } from "../system-users.ts";
 
-interface ProjectFile {
+/** What langgraph.json says about the environment of Python graphs. */
+export interface PythonProject {
+  /** Such as `3.12`. */
+  version: string | undefined;
+  /** Requirements of pip. */
+  dependencies: readonly string[];
+  installer: "auto" | "pip" | "uv";
+}
+
+export interface ProjectFile {
   /** Folder of langgraph.json. Paths in langgraph.json are relative to this folder. */
   folder: string;
   /** Whether the modules of all graphs exist. */
   has_graphs: boolean;
   /** An error message that lists the missing modules. */
   missing: string;
+  /** Undefined if no graph is written in Python. */
+  python: PythonProject | undefined;
 }
 
 const MAX_BYTES = 1_000_000;
@@ -45,14 +56,34 @@ export async function readProjectFile(
   const missing: string[] = [];
   for (const [graph_id, value] of graphs) {
     const module = moduleOf(value, `${path}: graphs.${graph_id}`);
+    // A module with a dotted name may be in a package of the environment.
+    if (DOTTED_NAME.test(module) && !JS_FILE.test(module)) continue;
     if ((await realPathWithin(root, join(folder, module))) === undefined)
       missing.push(`${module} (graphs.${graph_id})`);
   }
+  const isPython = graphs.some(([graph_id, value]) => !JS_FILE.test(moduleOf(value, graph_id)));
   return {
     folder,
     has_graphs: missing.length === 0,
     missing: `${path} refers to files that do not exist: ${missing.join(", ")}.`,
+    python: isPython ? pythonOf(project, path) : undefined,
   };
+}
+
+const JS_FILE = /\.[cm]?[jt]sx?$/;
+const DOTTED_NAME = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
+
+function pythonOf(project: Record<string, unknown>, path: string): PythonProject {
+  const { python_version: version, dependencies = [], pip_installer: installer = "auto" } = project;
+  if (version !== undefined && !(typeof version === "string" && /^3\.\d+$/.test(version)))
+    throw new DeployError(`${path}: python_version must be a version such as "3.12".`);
+  if (installer !== "auto" && installer !== "pip" && installer !== "uv")
+    throw new DeployError(`${path}: pip_installer must be "auto", "pip" or "uv".`);
+  if (!Array.isArray(dependencies) || !dependencies.every((item) => typeof item === "string"))
+    throw new DeployError(`${path}: dependencies must be a list of folders and requirements.`);
+  // Folders are imported from, and not installed. A requirement that begins with "-" would be an option of pip.
+  const requirements = dependencies.filter((item) => !/^(\.|\/|-)/.test(item));
+  return { version, dependencies: requirements, installer };
 }
 
 /** @throws DeployError when the path is not a file path within the source */
@@ -71,7 +102,7 @@ export function configPathOf(config_path: string | undefined): string {
  * @param name name of the file in error messages
  * @throws DeployError when the path is not a file or the file is too large; a system error when the file cannot be opened
  */
-async function readSmallFile(file: string, name: string): Promise<Buffer> {
+export async function readSmallFile(file: string, name: string): Promise<Buffer> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   try {
     const stat = await handle.stat();
@@ -103,8 +134,6 @@ function moduleOf(value: unknown, field: string): string {
   const [, module = ""] = (typeof path === "string" && /^(.+):[\w$]+$/.exec(path)) || [];
   if (module === "")
     throw new DeployError(`${field} must have the form "<path>:<export>", for example "./agent.ts:graph".`);
-  if (module.endsWith(".py"))
-    throw new DeployError(`${field} is written in Python. Only graphs in JavaScript and TypeScript are supported.`);
   return module;
 }
 
@@ -131,7 +160,7 @@ const isBelow = (root: string, path: string): boolean => {
   return relative_path !== "" && !relative_path.startsWith("..") && !relative_path.startsWith(sep);
 };
 
-type Base = Pick<Command, "env" | "timeout_ms" | "user" | "onStart">;
+export type Base = Pick<Command, "env" | "timeout_ms" | "user" | "onStart">;
 
 const INSTALLERS = [
   { lock: "package-lock.json", program: "npm", args: "ci" },
@@ -215,13 +244,13 @@ async function readManifest(folder: string): Promise<Manifest | undefined> {
   }
 }
 
-const exists = (path: string): Promise<boolean> =>
+export const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,
   );
 
-async function isProgram(name: string, path: string): Promise<boolean> {
+export async function isProgram(name: string, path: string): Promise<boolean> {
   for (const folder of path.split(delimiter)) if (await exists(join(folder, name))) return true;
   return false;
 }

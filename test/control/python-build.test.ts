@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { InstanceSpec } from "../../src/control-plane/drivers/driver.ts";
+import { instanceSpec } from "../support/instance-spec.ts";
+import { packed } from "./deployed-project.ts";
+import { answersOk, ask } from "./driver-conformance.ts";
+import { openProcessWorld, type ProcessWorld } from "./process-world.ts";
+
+const agent = (answer: string) => `
+import os
+from typing import Any, TypedDict
+from langgraph.graph import START, StateGraph
+import helper
+
+class State(TypedDict, total=False):
+    answer: Any
+
+def node(state):
+    return {"answer": {"text": helper.quote(${JSON.stringify(answer)}), "secret": os.environ.get("SECRET"), "keys": os.environ.get("API_KEYS")}}
+
+graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile()
+`;
+const project = (answer: string, more: Record<string, string> = {}) =>
+  packed({
+    "langgraph.json": JSON.stringify({ dependencies: ["."], graphs: { agent: "./agent.py:graph" } }),
+    "agent.py": agent(answer),
+    "helper.py": "def quote(text):\n    return f'<{text}>'\n",
+    "requirements.txt": "langgraph>=1.2,<2\n",
+    ...more,
+  });
+
+describe("a deployment with graphs in Python", () => {
+  let world: ProcessWorld;
+  const deployment_id = randomUUID();
+  beforeAll(async () => {
+    world = await openProcessWorld("sqlite", { build_timeout_ms: 300_000 });
+  });
+  afterAll(() => world.close());
+
+  const build = async (source: Promise<Awaited<ReturnType<typeof packed>>>) => {
+    const { lines, ...built } = await world.build(await source, { deployment_id });
+    return { ...built, messages: lines.map(({ message }) => message) };
+  };
+  const environments = () => readdirSync(join(world.folder, "python-envs", deployment_id));
+
+  it("has an environment with its packages, which a build of other code uses again", async () => {
+    const first = await build(project("one"));
+    expect(first.messages).toContainEqual(
+      expect.stringMatching(/^\$ (uv pip|python -m pip) install .*-r requirements.txt$/),
+    );
+    expect(lstatSync(join(first.folder, ".venv")).isSymbolicLink()).toBe(true);
+    const second = await build(project("two"));
+    expect(second.messages).toContain("Using the existing Python environment of these packages.");
+    expect(readlinkSync(join(second.folder, ".venv"))).toBe(readlinkSync(join(first.folder, ".venv")));
+    expect(environments()).toHaveLength(1);
+
+    const order: InstanceSpec = instanceSpec({ artifact: second.artifact, deployment_id, env: { SECRET: "s-1" } });
+    const ref = await world.driver.ensure(order);
+    await answersOk(ref);
+    expect(await ask(ref, order, {})).toEqual({ text: "<two>", secret: "s-1", keys: null });
+    await world.driver.stop(ref, { grace_ms: 5_000 });
+  });
+
+  it("fails with the output of the installer", async () => {
+    const source = project("three", { "requirements.txt": "langgraph>=1.2\nno-such-package-of-threadmill==9.9\n" });
+    await expect(build(source)).rejects.toThrow(/install .*failed with status 1.*no-such-package-of-threadmill/s);
+  });
+
+  it("replaces the environment in a source, which works only where it was created", async () => {
+    const { folder } = await build(project("four", { ".venv/pyvenv.cfg": "home = /nonexistent" }));
+    expect(environments()).toContain(basename(readlinkSync(join(folder, ".venv"))));
+  });
+});
