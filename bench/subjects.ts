@@ -31,7 +31,8 @@ function threadmill(command: "dev" | "serve"): Subject {
   const synchronous = command === "dev" ? "normal" : "full";
   const start = async (_: Measurement, env?: Record<string, string>): Promise<ServerProcess> => {
     const data = temporaryFolder();
-    const flags = ["--config", join(graphs, "langgraph.json"), "--data", data, "--log-level", "error"];
+    const { BENCH_GRAPHS: config = join(graphs, "langgraph.json"), ...variables } = env ?? {};
+    const flags = ["--config", config, "--data", data, "--log-level", "error"];
     const program = (port: number) => [join(root, "bin/threadmill.js"), command, ...flags, "--port", String(port)];
     const execute = async (statement: string) => {
       const database = new DatabaseSync(join(data, "experiments.db"), { timeout: 10_000 });
@@ -39,7 +40,7 @@ function threadmill(command: "dev" | "serve"): Subject {
       database.close();
     };
     // The cost of traces is a measurement of its own.
-    return { ...(await startServer(program, root, { THREADMILL_TRACING: "off", ...env })), execute };
+    return { ...(await startServer(program, root, { THREADMILL_TRACING: "off", ...variables })), execute };
   };
   return overHttp(
     `threadmill-${synchronous}`,

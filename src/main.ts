@@ -21,7 +21,7 @@ import { createAccess, openVault, requireAuthentication } from "./app/compose/ac
 import { createCustomAuth } from "./app/compose/auth.ts";
 import { createAppHost, createEngine, traceStoreIn } from "./app/compose/engine.ts";
 import { experimentsOptions, synchronousOf } from "./app/compose/experiments.ts";
-import { hostStarter } from "./app/compose/graph-hosts.ts";
+import { hostStarter, pythonProcesses } from "./app/compose/graph-hosts.ts";
 import { createHttp } from "./app/compose/http.ts";
 import { openData } from "./app/compose/open-data.ts";
 import { createWebhookPolicy, createWebhookSender } from "./app/compose/webhooks.ts";
@@ -85,7 +85,8 @@ export async function startThreadmill(
   // An instance of a deployment keeps its traces in an outbox, from which the control plane fetches them.
   const trace_outbox = config.rollout === undefined ? undefined : new TraceOutbox();
   const traceStore = trace_outbox ?? (config.only ? undefined : traces);
-  const engine_services = { startHost, vault: getVault, fetchAs, traceStore, metrics };
+  const python = pythonProcesses(config);
+  const engine_services = { startHost, python, vault: getVault, fetchAs, traceStore, metrics };
   const engine = createEngine(config, database, catalog, engine_services, log);
   await engine.start();
   const app_host = createAppHost(config, catalog, log);
@@ -175,6 +176,7 @@ export async function startThreadmill(
       disconnects.stop();
       ui_bundles.stop();
       const stopping = services.map((service) => service.stop());
+      python.stop();
       await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), auth?.stop(), ...stopping]);
       await Promise.all([experiments.stop(), body_parser.stop(), app_host?.stop()]);
       await close();

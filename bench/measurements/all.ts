@@ -7,6 +7,7 @@ import { experiments } from "./experiments.ts";
 import { floorMeasurements } from "./floor-measurements.ts";
 import { hostile } from "./hostile.ts";
 import { openStreams } from "./open-streams.ts";
+import { python } from "./python.ts";
 import { readers, socketReaders, threadReaders } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
@@ -39,6 +40,7 @@ export const measurements: readonly Measurement[] = [
   traceReading,
   store,
   crons,
+  python,
   deploy,
   webCompare,
   webTrace,

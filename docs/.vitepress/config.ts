@@ -23,6 +23,7 @@ export default defineConfig({
         text: "Use",
         items: [
           page("Graphs", "/docs/graphs"),
+          page("Python graphs", "/docs/python"),
           page("Streaming", "/docs/streaming"),
           page("Thread protocol", "/docs/thread-protocol"),
           page("Run states", "/docs/run-states"),

@@ -1,10 +1,12 @@
-import type { Database } from "../platform/database/database.ts";
+import type { Database, Tx } from "../platform/database/database.ts";
+import { ApiError } from "../platform/errors.ts";
 import type { CustomAuth } from "./auth/custom-auth.ts";
 import type { Engine } from "./engine/index.ts";
 import type { GraphCatalog } from "./graph-catalog.ts";
-import type { GraphQuery } from "./graph-hosts/host.ts";
+import type { GraphQuery, Language } from "./graph-hosts/host.ts";
 import { queryFailure } from "./graph-hosts/query-host.ts";
 import type { TypeSchemaReader } from "./graph-hosts/type-schemas/reader.ts";
+import { findLanguage } from "./storage/checkpoints/checkpoints.ts";
 import type { ThreadTtl } from "./storage/threads.ts";
 import type { WebhookPolicy } from "./webhooks/webhook-policy.ts";
 
@@ -21,11 +23,34 @@ export interface AgentContext {
 }
 
 /** @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host is responding */
-export async function queryGraph<Q extends GraphQuery>({ engine, catalog }: AgentContext, query: Q) {
-  catalog.require(query.graph.graph_id);
+export async function queryGraph<Q extends GraphQuery>({ engine, catalog, database }: AgentContext, query: Q) {
+  const { graph_id } = query.graph;
+  catalog.require(graph_id);
+  if ("checkpoint" in query) await requireLanguage(database.read, catalog, query.checkpoint.thread_id, graph_id);
   try {
     return await engine.reader.query(query);
   } catch (error) {
     throw queryFailure(error);
   }
 }
+
+/**
+ * LangGraph cannot read the checkpoints of the other language. Projects with JavaScript graphs only are not checked: their threads have no
+ * other checkpoints.
+ *
+ * @throws ApiError language_mismatch
+ */
+export async function requireLanguage(
+  tx: Tx,
+  catalog: GraphCatalog,
+  thread_id: string,
+  graph_id: string,
+): Promise<void> {
+  if (catalog.graphs.every(({ language }) => language === "js")) return;
+  const language = catalog.languageOf(graph_id);
+  const written = await findLanguage(tx, thread_id);
+  if (language && written && language !== written)
+    throw new ApiError("language_mismatch", { written: NAMES[written], graph_id, language: NAMES[language] });
+}
+
+const NAMES: Record<Language, string> = { js: "JavaScript", python: "Python" };

@@ -1,6 +1,6 @@
 import { ApiError } from "../platform/errors.ts";
 import type { JsonObject } from "../platform/lib/json/json.ts";
-import type { GraphToLoad } from "./graph-hosts/host.ts";
+import type { GraphToLoad, Language } from "./graph-hosts/host.ts";
 
 export interface CatalogGraph extends GraphToLoad {
   description: string | null;
@@ -29,6 +29,11 @@ export class GraphCatalog {
 
   has(graph_id: string): boolean {
     return this.graphs.some((graph) => graph.graph_id === graph_id);
+  }
+
+  /** Undefined for a graph that the project does not have. */
+  languageOf(graph_id: string): Language | undefined {
+    return this.graphs.find((graph) => graph.graph_id === graph_id)?.language;
   }
 
   /** @throws ApiError graph_not_found; graph_unavailable with the load error */

@@ -11,8 +11,8 @@ import { printError } from "./command.ts";
 /** Changes within this time cause a single reload, because editors save a file in several steps. */
 const DEBOUNCE_MS = 150;
 
-const SOURCE = /\.([cm]?[jt]sx?|json|css)$|(^|\/)\.env[^/]*$/;
-const IGNORED = /(^|[\\/])(node_modules|dist|\.git|\.threadmill)([\\/]|$)/;
+const SOURCE = /\.([cm]?[jt]sx?|json|css|py|toml)$|(^|\/)(\.env|requirements)[^/]*$/;
+const IGNORED = /(^|[\\/])(node_modules|dist|\.git|\.threadmill|\.venv|venv|__pycache__)([\\/]|$)/;
 
 /** Reloads the graphs when a source file changes. Active runs finish with the old graphs. Resolves when the watcher is ready. */
 export async function watchGraphs(config: Config, flags: Flags, service: Threadmill, log: Log): Promise<FSWatcher> {

@@ -18,6 +18,7 @@ import {
   readPrefix,
   readProject,
 } from "./project.ts";
+import { type PythonProject, readPython } from "./python.ts";
 import { deploymentSettings } from "./settings/deployments.ts";
 import { type OidcScopes, oauthSettings } from "./settings/oauth.ts";
 import { runSettings } from "./settings/runs.ts";
@@ -37,7 +38,7 @@ export type { Flags } from "./settings/settings.ts";
 type SettingValues = ValuesOf<
   Omit<typeof serverSettings, "cors_allow_origins" | "studio" | "mount_prefix"> &
     typeof storageSettings &
-    Omit<typeof runSettings, "default_assistants_json"> &
+    Omit<typeof runSettings, "default_assistants_json" | "python_hosts"> &
     Omit<typeof tracingSettings, "tracing_rate"> &
     Omit<typeof oauthSettings, "oidc_issuer" | "oidc_audience" | "oidc_scopes"> &
     typeof deploymentSettings
@@ -45,6 +46,9 @@ type SettingValues = ValuesOf<
 
 /** The default fraction of runs that are traced, by command. Tracing all runs costs 30 % of the throughput of runs with one node. */
 const TRACING_RATE = { dev: 1, serve: 0.1 };
+
+/** Each is a process of 70 MB and more. */
+const MAX_PYTHON_HOSTS = 4;
 
 /** Intervals in milliseconds, and a limit, that are not configurable. Tests use smaller ones. */
 const INTERVALS = {
@@ -80,6 +84,9 @@ export interface Config extends SettingValues, Intervals {
   project_dir: string;
   config_file: string;
   graphs: readonly GraphSpec[];
+  python_project: PythonProject;
+  /** Number of graph hosts for runs of Python graphs. */
+  python_hosts: number;
   /** Environment of the graph hosts: the variables of this process except its secrets, and the variables in langgraph.json. */
   graph_env: Readonly<Record<string, string>>;
   /** Paths of langgraph.json fields that have no effect. `serve` does not start if there are any. */
@@ -151,6 +158,7 @@ export function readConfig(
     project_dir,
     config_file,
     graphs: readGraphs(project.graphs, project_dir, config_file),
+    python_project: readPython(project, project_dir, config_file),
     graph_env,
     ignored_fields,
     unknown_variables: unknownVariables(env),
@@ -160,6 +168,7 @@ export function readConfig(
     ...server,
     ...storage,
     ...runs,
+    python_hosts: runs.python_hosts ?? (command === "dev" ? 1 : Math.min(MAX_PYTHON_HOSTS, runs.hosts)),
     ...tracing,
     tracing_rate: tracing.tracing_rate ?? TRACING_RATE[command],
     ...oauth,

@@ -6,10 +6,14 @@ import type { CorsSettings } from "../platform/lib/cors.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 import type { Env } from "./settings/setting.ts";
 
+/** The languages of graphs. Each has graph hosts of its own. */
+export type Language = "js" | "python";
+
 /** An entry of `graphs` in langgraph.json. */
 export interface GraphSpec {
   graph_id: string;
-  /** Absolute path of the module. */
+  language: Language;
+  /** Absolute path of the module, or the dotted name of a Python module. */
   file: string;
   export_name: string;
   description: string | null;
@@ -44,13 +48,36 @@ export function readGraphs(field: unknown, project_dir: string, file: string): G
     const parts = typeof path === "string" ? /^(.+):([\w$]+)$/.exec(path) : null;
     if (!parts) {
       throw new ConfigError(
-        `${file}: graphs.${graph_id} must be "./file.ts:exportName" (or {"path": "./file.ts:exportName"}), but is ${JSON.stringify(value)}.`,
+        `${file}: graphs.${graph_id} must be "./file.ts:exportName" or "./file.py:name" (or {"path": "./file.ts:exportName"}), but is ${JSON.stringify(value)}.`,
       );
     }
     const [, module = "", export_name = ""] = parts;
     const description = isObject(value) && typeof value.description === "string" ? value.description : null;
-    return { graph_id, file: resolve(project_dir, module), export_name, description };
+    const language = languageOf(module);
+    if (!language)
+      throw new ConfigError(
+        `${file}: graphs.${graph_id} names ${JSON.stringify(module)}, which is neither a JavaScript or TypeScript file ("./agent.ts:graph"), nor a Python file ("./agent.py:graph") or module ("package.agent:graph").`,
+      );
+    return {
+      graph_id,
+      language,
+      file: isDotted(module) ? module : resolve(project_dir, module),
+      export_name,
+      description,
+    };
   });
+}
+
+const JS_FILE = /\.[cm]?[jt]sx?$/;
+const PYTHON_FILE = /\.py$/;
+const DOTTED_NAME = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
+
+const isDotted = (module: string): boolean => !JS_FILE.test(module) && !PYTHON_FILE.test(module);
+
+/** Files of JavaScript and TypeScript have known extensions. Other modules are in Python, as in the official command line. */
+function languageOf(module: string): Language | undefined {
+  if (JS_FILE.test(module)) return "js";
+  return PYTHON_FILE.test(module) || DOTTED_NAME.test(module) ? "python" : undefined;
 }
 
 /** Reads `env` of langgraph.json: the path of a .env file, a map, or a list of variables that must be set in the parameter `env`. */
@@ -146,13 +173,14 @@ export const KNOWN_FIELDS: KnownFields = {
   auth: { path: true, disable_studio_auth: true, cache: { cache_keys: true, ttl_seconds: true, max_size: true } }, // see readAuth
   ui: { [ANY]: true }, // see readUi
   ui_config: { shared: true },
-  // Accepted without effect: these select the runtime or the image that other servers build.
+  // For Python graphs: see readPython() and control-plane/drivers/process/source/python.ts
   dependencies: true,
-  node_version: true,
   python_version: true,
+  pip_installer: true,
+  // Accepted without effect: these select the runtime or the image that other servers build.
+  node_version: true,
   api_version: true,
   image_distro: true,
-  pip_installer: true,
   keep_pkg_tools: true,
 };
 

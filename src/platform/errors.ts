@@ -75,6 +75,10 @@ export const ERRORS = {
   ui_not_found: [404, 'UI components "{namespace}" not found: add them to "ui" in langgraph.json.'],
   ui_file_not_found: [404, 'The UI components "{namespace}" have no file "{file}".'],
   ui_failed: [502, "The UI components could not be built: {reason}"],
+  language_mismatch: [
+    409,
+    'The state of this thread was written by a {written} graph, and "{graph_id}" is a {language} graph. Use a new thread.',
+  ],
   graph_failed: [422, "The graph's code failed: {reason}"],
   dataset_not_found: [404, "Dataset not found"],
   dataset_exists: [409, "Dataset already exists: {field} is already in use."],

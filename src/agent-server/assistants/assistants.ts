@@ -168,7 +168,8 @@ export class Assistants {
     const { graph_id } = graph;
     const declared = await queryGraph(this.#context, { kind: "schemas", graph });
     const isWhole = Object.values(declared).every(({ is_whole }) => is_whole);
-    const typed = isWhole ? undefined : await this.#context.type_schemas.read(this.#context.catalog.require(graph_id));
+    const found = this.#context.catalog.require(graph_id);
+    const typed = isWhole || found.language !== "js" ? undefined : await this.#context.type_schemas.read(found);
     return { graph_id, ...schemasOf(declared, typed) };
   }
 

@@ -84,7 +84,9 @@ export const Interrupt = z
   .looseObject({
     id: z.string(),
     value: z.unknown().optional(),
-    response_schema: jsonObject.optional().openapi({ description: "JSON Schema of the expected response." }),
+    response_schema: jsonObject.nullish().openapi({
+      description: "JSON Schema of the expected response. Interrupts of Python graphs without one have null.",
+    }),
     namespace: z
       .array(z.string())
       .optional()

@@ -2,9 +2,8 @@ import type { Registry } from "prom-client";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import type { HostRequest, HostSetup, StartHost, StateSummary } from "../graph-hosts/host.ts";
-import { HostPool } from "../graph-hosts/pool.ts";
-import { QueryHost } from "../graph-hosts/query-host.ts";
+import type { HostRequest, HostSetup, StateSummary } from "../graph-hosts/host.ts";
+import { HostPools, type HostsByLanguage, LanguageReaders } from "../graph-hosts/language-hosts.ts";
 import { deleteEndedRuns, deleteExpiredEvents } from "../storage/events.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { deleteEndedDeliveries } from "../storage/webhooks.ts";
@@ -24,11 +23,11 @@ import { Worker } from "./worker.ts";
 
 /** Pool sizes, timeouts and leases; see config/settings. */
 export interface EngineSettings extends TracingSettings {
-  hosts: number;
   jobs_per_worker: number;
   lease_ms: number;
   heartbeat_ms: number;
   cancel_grace_ms: number;
+  shutdown_grace_ms: number;
   host_silent_ms: number;
   host_dead_ms: number;
   run_timeout_ms: number;
@@ -47,9 +46,7 @@ export interface EngineSettings extends TracingSettings {
 export interface EngineOptions {
   settings: EngineSettings;
   database: Database;
-  startHost: StartHost;
-  /** Starts the graph host that reads states. */
-  startReader: StartHost;
+  languages: HostsByLanguage;
   /** Returns the current graphs. Called for each new host. */
   setup: () => HostSetup;
   log: Log;
@@ -63,6 +60,8 @@ export interface EngineOptions {
 /** Poll interval of subscribers to hints, in case a hint is lost. */
 const IDLE_POLL_MS = 1_000;
 const QUERY_TIMEOUT_MS = 30_000;
+/** Time in which a run is settled after its grace period. */
+const SETTLEMENT_MS = 250;
 /** Maximum interval between sweeps. A shorter retention shortens it, down to 50 ms. */
 const MAX_RETENTION_INTERVAL_MS = 10_000;
 /** Maximum number of runs or webhook deliveries per transaction of the retention. Other writes wait for each transaction. */
@@ -74,9 +73,9 @@ export class Engine {
   readonly events: EventLog;
   readonly threadEvents: ThreadLog;
   readonly cancellations: Cancellations;
-  readonly reader: QueryHost;
+  readonly reader: LanguageReaders;
   readonly store: Store;
-  readonly #pool: HostPool;
+  readonly #pool: HostPools;
   readonly #worker: Worker;
   readonly #rescue: Rescue;
   readonly #maintenance: BackgroundService[];
@@ -86,7 +85,7 @@ export class Engine {
   readonly #settling: SettleContext;
 
   constructor(options: EngineOptions) {
-    const { settings, database, log, startHost, startReader, setup, findToken, fetchAs } = options;
+    const { settings, database, log, languages, setup, findToken, fetchAs } = options;
     this.#options = options;
     const isSingleProcess = database.read.dialect.name === "sqlite" && !settings.share_data;
     const idle_poll_ms = settings.share_data ? settings.poll_ms : IDLE_POLL_MS;
@@ -102,20 +101,21 @@ export class Engine {
     this.#settling = settling;
     this.cancellations = new Cancellations(settling);
     const onRequest = (request: HostRequest) => readCheckpoints(database, request);
-    this.reader = new QueryHost({ startHost: startReader, setup, timeout_ms: QUERY_TIMEOUT_MS, log, onRequest });
+    this.reader = new LanguageReaders({ languages, setup, timeout_ms: QUERY_TIMEOUT_MS, log, onRequest });
     const { max_loaded_vector_bytes } = settings;
     this.store = new Store(database, { ...settings.store, max_loaded_vector_bytes }, (query) =>
       this.reader.query(query),
     );
-    this.#pool = new HostPool(
+    this.#pool = new HostPools(
       {
-        startHost,
+        languages,
         setup,
         log,
-        size: settings.hosts,
         jobs_per_host: settings.jobs_per_worker,
         silent_ms: settings.host_silent_ms,
         dead_ms: settings.host_dead_ms,
+        abandoned_ms: settings.cancel_grace_ms + SETTLEMENT_MS,
+        retirement_ms: settings.shutdown_grace_ms,
       },
       {
         onMessage: (message, host) => this.#worker.onMessage(message, host),

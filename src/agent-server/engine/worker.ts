@@ -4,6 +4,7 @@ import { hideDriverMessage, isUnavailable, toHostError } from "../../platform/da
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import { Signal } from "../../platform/lib/signal.ts";
 import type { FromHost, RunEpoch, RunOrder } from "../graph-hosts/host.ts";
+import type { Capacity } from "../graph-hosts/language-hosts.ts";
 import type { PooledHost, PoolListener } from "../graph-hosts/pool.ts";
 import { insertEvents } from "../storage/events.ts";
 import { claimRuns, mayClaim, msUntilNextRun, nextQueuedWorkspace } from "../storage/run-leases.ts";
@@ -118,15 +119,16 @@ export class Worker implements BackgroundService, PoolListener {
   /** @returns false if no host has a free slot; `#request` is kept for the next attempt */
   async #claim(): Promise<boolean> {
     const { database, pool, rollout, log, metrics } = this.#options;
-    const limit = pool.capacity();
-    if (limit === 0) return false;
+    const capacities = pool.capacities();
+    if (capacities.length === 0) return false;
     const request = this.#request;
     const held_at = performance.now();
     this.#request = "none";
     if (request !== "claim" && !(await mayClaim(database.read, rollout))) return true;
     const runs = await database
       .write(async (tx) => {
-        const claimed = await this.#claimFairly(tx, limit);
+        const claimed: RunRow[] = [];
+        for (const capacity of capacities) claimed.push(...(await this.#claimFairly(tx, capacity)));
         // The first event of a run shares the commit of its first claim. Later claims must read the last event number first.
         for (const run of claimed) if (run.epoch === 1) await insertEvents(tx, run, [metadataEvent(run, 1)]);
         return claimed;
@@ -146,6 +148,7 @@ export class Worker implements BackgroundService, PoolListener {
       // This process lost the run and claimed it again, so the previous execution must stop first.
       void executor.start(earlier?.stop("lease_lost"));
     }
+    const limit = capacities.reduce((sum, capacity) => sum + capacity.limit, 0);
     if (runs.length === limit && this.#request === "none") this.#request = "check";
     return true;
   }
@@ -154,9 +157,9 @@ export class Worker implements BackgroundService, PoolListener {
    * Claims in the order of the queue. While one workspace holds at least half of this process's slots, the other workspaces are
    * preferred in turn, so that their runs wait for one free slot and not for the whole queue of that workspace.
    */
-  async #claimFairly(tx: Tx, limit: number): Promise<RunRow[]> {
+  async #claimFairly(tx: Tx, { limit, graphs }: Capacity): Promise<RunRow[]> {
     const { database, lease_ms, rollout } = this.#options;
-    const claim = { worker_id: database.worker_id, lease_ms, rollout };
+    const claim = { worker_id: database.worker_id, lease_ms, rollout, graphs };
     const dominant = this.#dominantWorkspace(limit);
     const tenant_id = dominant && (await nextQueuedWorkspace(tx, { after: this.#last_preferred, except: dominant }));
     if (!tenant_id) return claimRuns(tx, { ...claim, limit });

@@ -23,8 +23,13 @@ export interface ProviderEmbeddings {
   model: string;
 }
 
+/** The languages of graphs. The hosts of one language cannot read the checkpoints of the other. */
+export type Language = "js" | "python";
+
+/** A graph's module: `file` is an absolute path, or the dotted name of a Python module. */
 export interface GraphToLoad extends ModuleExport {
   graph_id: string;
+  language: Language;
 }
 
 export interface HostSetup {
@@ -37,6 +42,8 @@ export interface HostSetup {
   app?: ModuleExport | undefined;
   /** The authentication module of the project. Loaded when it is first needed. */
   auth?: ModuleExport | undefined;
+  /** For Python graphs: see config/python.ts. */
+  python?: { version: string | undefined; sys_path: readonly string[] } | undefined;
 }
 
 /** A run to execute. runs/merge-request.ts creates its `kwargs`. */
@@ -130,6 +137,8 @@ export interface CheckpointData {
   parent_checkpoint_id: string | null;
   checkpoint: string;
   metadata: string;
+  /** Set by the service. */
+  language?: Language;
   values: ValueData[];
   writes: WriteData[];
 }
@@ -285,7 +294,8 @@ export type FromHost =
   /** `fields` is a JSON object. `run` is absent while modules are loaded and in queries. */
   | { type: "log"; run?: RunEpoch; level: LogLevel; message: string; fields: string }
   | { type: "query_result"; id: number; value?: unknown; error?: { name: string; message: string } }
-  | { type: "pong"; id: number };
+  /** `abandoned`: runs whose code still executes so long after they were stopped, because a thread of Python cannot be stopped. */
+  | { type: "pong"; id: number; abandoned?: { run_id: string; for_ms: number }[] };
 
 export interface GraphHost {
   send(message: ToHost): void;

@@ -13,6 +13,10 @@ export interface PoolOptions {
   silent_ms: number;
   /** A host that has not responded for this long is terminated; at least {@link LOAD_TIMEOUT_MS} while it loads the graphs. */
   dead_ms: number;
+  /** If the code of a stopped run still executes after this time, its host is replaced. The run has been settled before. */
+  abandoned_ms: number;
+  /** Time for the other runs of a host that is replaced to end their current step. */
+  retirement_ms: number;
   log: Log;
 }
 
@@ -121,6 +125,10 @@ export class HostPool implements BackgroundService {
     for (const host of this.#hosts) if (host.runs.has(run_id)) host.send(message);
   }
 
+  has(host: PooledHost): boolean {
+    return this.#hosts.has(host);
+  }
+
   /** Frees the slot of a run. A node that ignores the abort signal may continue in the host. */
   release({ run_id, epoch }: RunEpoch, host: PooledHost): void {
     // A later claim of the run may occupy the same host.
@@ -183,6 +191,10 @@ export class HostPool implements BackgroundService {
   #receive(host: PooledHost, message: FromHost): void {
     if (message.type === "pong") {
       host.pinged_at = undefined;
+      const abandoned = message.abandoned?.filter(({ for_ms }) => for_ms > this.#options.abandoned_ms) ?? [];
+      // They have been settled without the host.
+      for (const { run_id } of abandoned) host.runs.delete(run_id);
+      if (abandoned[0] && !host.retiring) this.#retire(host, abandoned[0].run_id);
       this.#endAdditional(host);
     } else if (message.type === "loaded") {
       host.ready = true;
@@ -213,6 +225,23 @@ export class HostPool implements BackgroundService {
     if (unstarted.length > 0) this.#listener.onEvicted(unstarted);
     this.#listener.onHostLost(runs.filter(isSuspect), reason);
     this.#listener.onCapacity();
+  }
+
+  /** Replaces a host, because only its end stops the code of a run that has ended. Its other runs continue in another host. */
+  #retire(host: PooledHost, run_id: string): void {
+    this.#options.log.warn({ run_id }, "code of a stopped run still executes; its graph host is replaced");
+    host.retiring = true;
+    this.#fill();
+    if (host.runs.size === 0) {
+      this.#end(host);
+      return;
+    }
+    for (const { run_id, epoch } of host.runs.values()) host.send({ type: "drain", run_id, epoch });
+    setTimeout(() => {
+      if (!this.#hosts.has(host)) return;
+      this.#end(host);
+      this.#listener.onEvicted([...host.runs.values()]);
+    }, this.#options.retirement_ms).unref();
   }
 
   #end(host: PooledHost): void {

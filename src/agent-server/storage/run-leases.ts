@@ -26,16 +26,24 @@ export interface Claim {
   rollout?: number | undefined;
   /** Limits the claim to runs of this workspace. */
   tenant_id?: string | undefined;
+  /** Limits the claim to runs of these graphs, or to those of other graphs. */
+  graphs?: { ids: readonly string[]; are: "only" | "excluded" } | undefined;
 }
 
 /**
  * Claims the first run of the queue of each thread without a running run, if it is due. The queue of a thread is ordered by start time, then
  * by acceptance. A run in retry back-off keeps its position and blocks later runs.
  */
-export const claimRuns = (tx: Tx, claim: Claim): Promise<RunRow[]> =>
-  tx.all(
-    claimQueries[claim.rollout === undefined ? "any" : "asRollout"][claim.tenant_id ? "ofOne" : "ofAll"](tx, claim),
-  );
+export function claimRuns(tx: Tx, claim: Claim): Promise<RunRow[]> {
+  const { rollout, tenant_id, graphs } = claim;
+  const prepared = claimQueries[rollout === undefined ? "any" : "asRollout"][tenant_id ? "ofOne" : "ofAll"];
+  if (!graphs) return tx.all(prepared(tx, claim));
+  const given: Given = (name) => claim[name] as never;
+  const query = claiming(tx.k, given, tx, tenant_id !== undefined, graphs);
+  return tx.all(
+    (rollout === undefined ? query : query.where((e) => isActiveRollout(e, rollout))).returningAll(),
+  ) as Promise<RunRow[]>;
+}
 
 type Given = <K extends keyof Claim>(name: K) => NonNullable<Claim[K]>;
 
@@ -51,7 +59,7 @@ const claimQueries = {
   asRollout: { ofAll: claimQuery(true, false), ofOne: claimQuery(true, true) },
 };
 
-const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean) =>
+const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean, graphs?: Claim["graphs"]) =>
   k
     .updateTable("runs")
     .set({
@@ -71,6 +79,9 @@ const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean) =>
           .where("r.status", "=", PENDING)
           .where("r.run_after", "<=", nowMs)
           .$if(isOfOne, (query) => query.where("r.tenant_id", "=", p("tenant_id")))
+          .$if(graphs !== undefined, (query) =>
+            query.where("r.graph_id", graphs?.are === "only" ? "in" : "not in", graphs?.ids ?? []),
+          )
           .where((r) =>
             r.not(
               r.exists(

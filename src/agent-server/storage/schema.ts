@@ -1,5 +1,6 @@
 import type { Generated } from "kysely";
 import type { CancelAction, MultitaskStrategy, RunStatus, ThreadStatus } from "../contract/records.ts";
+import type { Language } from "../graph-hosts/host.ts";
 
 declare module "../../platform/database/schema.ts" {
   interface Schema {
@@ -167,6 +168,8 @@ export interface CheckpointRow {
   /** The checkpoint without its channel values, as JSON. */
   checkpoint: string;
   metadata: string;
+  /** The language of the graph. */
+  language: Language;
   created_at: number;
 }
 

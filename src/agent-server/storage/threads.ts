@@ -244,7 +244,8 @@ const deleteStateQueries = (["checkpoint_writes", "checkpoint_values", "checkpoi
 
 /** Columns that a copy takes from its source. Copied checkpoints belong to no run. */
 const COPIED_COLUMNS = {
-  checkpoints: "checkpoint_ns checkpoint_id tenant_id parent_checkpoint_id epoch checkpoint metadata created_at",
+  checkpoints:
+    "checkpoint_ns checkpoint_id tenant_id parent_checkpoint_id epoch checkpoint metadata language created_at",
   checkpoint_values: "checkpoint_ns channel version tenant_id type value",
   checkpoint_writes: "checkpoint_ns checkpoint_id task_id task_path idx layer tenant_id channel type value",
 };

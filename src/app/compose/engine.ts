@@ -5,34 +5,30 @@ import { Engine, type FetchAs, type FindToken, type TraceStore } from "../../age
 import type { GraphCatalog } from "../../agent-server/graph-catalog.ts";
 import { AppHost } from "../../agent-server/graph-hosts/app-host.ts";
 import type { StartHost } from "../../agent-server/graph-hosts/host.ts";
+import type { PythonProcesses } from "../../agent-server/graph-hosts/python/process-host.ts";
 import type { Config } from "../../config/config.ts";
 import type { ExperimentsService } from "../../experiments/worker/experiments-service.ts";
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
-import { engineSetup, hostStarter, projectSetup } from "./graph-hosts.ts";
+import { engineSetup, hostStarter, languageHosts, projectSetup } from "./graph-hosts.ts";
 import { fileOf } from "./open-data.ts";
-
-/** With a heap limit of 2 GB, V8 collects garbage less often: a history of 22 states of 10 MB needs 230 MB more. */
-const READER_MEMORY_MB = 512;
 
 export function createEngine(
   config: Config,
   database: Database,
   catalog: GraphCatalog,
-  { startHost, vault, fetchAs, traceStore, metrics }: EngineServices,
+  { startHost, python, vault, fetchAs, traceStore, metrics }: EngineServices,
   log: Log,
 ): Engine {
-  const startReader = hostStarter(config, Math.min(config.host_memory_mb, READER_MEMORY_MB));
   const setup = () => engineSetup(config, catalog.content);
   const findToken: FindToken = async (user, request) =>
     (await vault()).flows.tokenForRun(user, request, browserUrl(config));
   return new Engine({
     settings: config,
     database,
-    startHost,
-    startReader,
+    languages: languageHosts(config, startHost, python),
     setup,
     log,
     metrics,
@@ -51,8 +47,9 @@ export function createAppHost(config: Config, catalog: GraphCatalog, log: Log): 
 }
 
 export interface EngineServices {
-  /** Starts the hosts that execute runs. */
+  /** Starts the JavaScript hosts that execute runs. */
   startHost: StartHost;
+  python: PythonProcesses;
   vault: () => Promise<Vault>;
   fetchAs: FetchAs;
   metrics: Registry;

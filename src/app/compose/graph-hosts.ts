@@ -1,15 +1,25 @@
 import type { CatalogContent } from "../../agent-server/graph-catalog.ts";
 import type { HostSetup, StartHost } from "../../agent-server/graph-hosts/host.ts";
+import type { HostsByLanguage } from "../../agent-server/graph-hosts/language-hosts.ts";
+import { setupOf } from "../../agent-server/graph-hosts/languages.ts";
+import { PythonProcesses } from "../../agent-server/graph-hosts/python/process-host.ts";
 import { startAhead, startInline, startInThread } from "../../agent-server/graph-hosts/start-host.ts";
 import type { Config } from "../../config/config.ts";
+
+/** With a heap limit of 2 GB, V8 collects garbage less often: a history of 22 states of 10 MB needs 230 MB more. */
+const READER_MEMORY_MB = 512;
 
 export const hostStarter = ({ inline, host_memory_mb }: Config, memory_mb = host_memory_mb): StartHost =>
   inline ? startInline : startInThread(memory_mb);
 
-export const projectSetup = ({ project_dir }: Config, { graphs, graph_env }: CatalogContent): HostSetup => ({
+export const projectSetup = (
+  { project_dir, python_project }: Config,
+  { graphs, graph_env }: CatalogContent,
+): HostSetup => ({
   graphs,
   env: graph_env,
   project_dir,
+  python: python_project,
 });
 
 /** The setup of the hosts that execute runs and read threads. */
@@ -18,9 +28,32 @@ export const engineSetup = (config: Config, content: CatalogContent): HostSetup 
   embed: config.store.index?.embed,
 });
 
+/** @param startHost starts the JavaScript hosts that execute runs */
+export function languageHosts(config: Config, startHost: StartHost, python: PythonProcesses): HostsByLanguage {
+  const memory_mb = config.host_memory_mb;
+  const limits = { jobs: config.jobs_per_worker, memory_mb };
+  return {
+    js: {
+      startHost,
+      startReader: hostStarter(config, Math.min(memory_mb, READER_MEMORY_MB)),
+      hosts: config.hosts,
+    },
+    python: {
+      startHost: python.starter({ ...limits, role: "runs" }),
+      startReader: python.starter({ ...limits, role: "queries" }),
+      hosts: config.python_hosts,
+    },
+  };
+}
+
+export const pythonProcesses = ({ python, python_spare }: Config): PythonProcesses =>
+  new PythonProcesses({ python, has_spare: python_spare });
+
 /**
  * Starts the first graph host. This module imports little, so that the host loads the graphs while the serving thread loads the service:
  * the start takes 230 ms less on two cores.
  */
-export const startFirstHost = (config: Config): StartHost =>
-  config.inline ? startInline : startAhead(hostStarter(config), engineSetup(config, config));
+export function startFirstHost(config: Config): StartHost {
+  if (config.inline || config.graphs.every(({ language }) => language !== "js")) return hostStarter(config);
+  return startAhead(hostStarter(config), setupOf("js", engineSetup(config, config)));
+}

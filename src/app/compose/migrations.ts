@@ -17,6 +17,7 @@ import { webhooks } from "../../agent-server/storage/migrations/019-webhooks.ts"
 import { cronUsers } from "../../agent-server/storage/migrations/020-cron-users.ts";
 import { threadTtl } from "../../agent-server/storage/migrations/021-thread-ttl.ts";
 import { pushNotifications } from "../../agent-server/storage/migrations/022-push-notifications.ts";
+import { checkpointLanguage } from "../../agent-server/storage/migrations/024-checkpoint-language.ts";
 import { controlPlane } from "../../control-plane/storage/migrations/006-control-plane.ts";
 import { deploymentRoles } from "../../control-plane/storage/migrations/010-deployment-roles.ts";
 import { instanceAuth } from "../../control-plane/storage/migrations/023-instance-auth.ts";
@@ -48,6 +49,7 @@ export const MIGRATIONS = {
     threadTtl,
     pushNotifications,
     instanceAuth,
+    checkpointLanguage,
   ],
   experiments: EXPERIMENT_MIGRATIONS,
 } as const satisfies Record<string, readonly Migration[]>;

@@ -12,6 +12,21 @@ export const runSettings = {
     shown_default: "cores − 1, at least 1",
     meaning: "Number of graph hosts (worker threads) for runs. State reads use one additional graph host.",
   }),
+  python: setting(["--python <path>", "THREADMILL_PYTHON"], text, {
+    shown_default: "found",
+    meaning:
+      "Python interpreter that executes Python graphs. Default: the virtual environment of the project, the active environment, or the first Python on the PATH that fits ([Python graphs](python.md#interpreter)).",
+  }),
+  python_hosts: setting(["--python-hosts <number>", "THREADMILL_PYTHON_HOSTS"], integer(1, 256), {
+    shown_default: "`dev`: 1; `serve`: as many as `THREADMILL_HOSTS`, at most 4",
+    meaning:
+      "Number of graph hosts (processes) for runs of Python graphs. State reads use one additional process, and one more is kept ready.",
+  }),
+  python_spare: setting("THREADMILL_PYTHON_SPARE", enabled, {
+    default: "1",
+    meaning:
+      "Keep one Python process ready that has imported LangGraph, for reloads and for hosts that are lost. It uses 70 MB.",
+  }),
   jobs_per_worker: setting("N_JOBS_PER_WORKER", integer(1, 10_000), {
     visibility: "public",
     default: "50",

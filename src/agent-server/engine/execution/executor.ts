@@ -2,7 +2,8 @@ import { isDisconnected, retryWhileUnavailable } from "../../../platform/databas
 import { LeaseLostError } from "../../../platform/errors.ts";
 import { cleanJsonText } from "../../../platform/lib/json/json.ts";
 import type { AbortReason, FromHost, HostOutcome, RunOrder, StateSummary } from "../../graph-hosts/host.ts";
-import type { HostPool, PooledHost } from "../../graph-hosts/pool.ts";
+import type { HostPools } from "../../graph-hosts/language-hosts.ts";
+import type { PooledHost } from "../../graph-hosts/pool.ts";
 import { lastEventSeq } from "../../storage/events.ts";
 import { returnRunIfHeld } from "../../storage/run-leases.ts";
 import { findRun } from "../../storage/runs.ts";
@@ -13,10 +14,17 @@ import type { Feed } from "../streams/feed.ts";
 import { bindThread } from "./bind-thread.ts";
 import { type HostRequestOptions, HostRequests } from "./host-requests.ts";
 import { Journal, type Unwritten } from "./journal.ts";
-import { hasMetadataEvent, loadResumePoint, metadataEvent, orderOf, refusedResume } from "./resume-point.ts";
+import {
+  hasMetadataEvent,
+  loadResumePoint,
+  metadataEvent,
+  orderOf,
+  refusedLanguage,
+  refusedResume,
+} from "./resume-point.ts";
 
 export interface ExecutorOptions extends HostRequestOptions, SettleContext {
-  pool: HostPool;
+  pool: HostPools;
   cancel_grace_ms: number;
   run_timeout_ms: number;
   /** Reads the state of a run's thread in the reader host. */
@@ -109,13 +117,16 @@ export class Executor {
     const { head, begun, base } = await loadResumePoint(database, this.run, order);
     if (base) this.#journal.setDeltaBase(base);
     if (this.#ended) return false;
-    const refused = await refusedResume(database.read, this.run, order.kwargs);
+    const language = this.#options.pool.languageOf(order.graph_id);
+    const refused =
+      refusedLanguage(this.run, head, language) ?? (await refusedResume(database.read, this.run, order.kwargs));
     if (refused) {
       const outcome = { ended: "error", output: "null", state: undefined, error: refused.error } as const;
       await this.#end(async () => this.#settle(outcome, await this.#journal.close(), refused.thread_status));
       return false;
     }
-    const trace = this.#options.traces?.begin(this.run, order.kwargs);
+    // Python hosts send no traces.
+    const trace = language === "python" ? undefined : this.#options.traces?.begin(this.run, order.kwargs);
     host.send({ type: "start", order, head, prior_writes: begun, trace });
     this.#after(run_timeout_ms, () => void this.stop("timeout"));
     // stop() was called before the host received the run.

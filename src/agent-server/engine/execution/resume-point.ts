@@ -1,5 +1,5 @@
 import type { Database, Tx } from "../../../platform/database/database.ts";
-import type { CheckpointData, RunKwargs, RunOrder, WriteKey } from "../../graph-hosts/host.ts";
+import type { CheckpointData, Language, RunKwargs, RunOrder, WriteKey } from "../../graph-hosts/host.ts";
 import { findCheckpoint, findWritesOfRun } from "../../storage/checkpoints/checkpoints.ts";
 import type { StoredEvent } from "../../storage/event-reader.ts";
 import { findLastOutput } from "../../storage/runs.ts";
@@ -49,6 +49,17 @@ const INTERRUPT_ID = /^[0-9a-f]{32}$/;
 export interface ResumeRefusal {
   error: { error: string; message: string };
   thread_status: ThreadRow["status"];
+}
+
+/** Returns the error of a run whose thread was written by a graph of the other language, after the run was accepted. */
+export function refusedLanguage(
+  { graph_id }: RunRow,
+  head: CheckpointData | null,
+  language: Language | undefined,
+): ResumeRefusal | undefined {
+  if (!head?.language || !language || head.language === language) return undefined;
+  const message = `The state of this thread was written by a graph in ${head.language}; the graph "${graph_id}" cannot read it. Use a new thread.`;
+  return { error: { error: "LanguageMismatchError", message }, thread_status: "error" };
 }
 
 /** Returns the error of a run with `strict_resume` that resumes interrupts that are not open; undefined if the run can start. */

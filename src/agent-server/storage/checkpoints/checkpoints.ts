@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Tx } from "../../../platform/database/database.ts";
 import { prepared } from "../../../platform/database/prepared.ts";
-import type { CheckpointData, CheckpointFilter, ValueData, WriteData } from "../../graph-hosts/host.ts";
+import type { CheckpointData, CheckpointFilter, Language, ValueData, WriteData } from "../../graph-hosts/host.ts";
 import type { CheckpointRow } from "../schema.ts";
 
 type Namespace = Pick<CheckpointRow, "thread_id" | "checkpoint_ns">;
@@ -29,6 +29,7 @@ const COLUMNS = [
   "parent_checkpoint_id",
   "checkpoint",
   "metadata",
+  "language",
 ] as const;
 type Row = Pick<CheckpointRow, (typeof COLUMNS)[number]>;
 
@@ -188,10 +189,16 @@ export async function findHead(tx: Tx, thread_id: string): Promise<string | unde
   return row?.checkpoint_id;
 }
 
-const headQuery = prepared<{ thread_id: string }, { checkpoint_id: string }>((k, p) =>
+/** Returns the language of the graph that wrote the thread's newest root checkpoint. */
+export async function findLanguage(tx: Tx, thread_id: string): Promise<Language | undefined> {
+  const row = await tx.first(headQuery(tx, { thread_id }));
+  return row?.language;
+}
+
+const headQuery = prepared<{ thread_id: string }, { checkpoint_id: string; language: Language }>((k, p) =>
   k
     .selectFrom("checkpoints")
-    .select("checkpoint_id")
+    .select(["checkpoint_id", "language"])
     .where("thread_id", "=", p("thread_id"))
     .where("checkpoint_ns", "=", "")
     .orderBy("checkpoint_id", "desc")

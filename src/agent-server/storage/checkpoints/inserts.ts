@@ -13,7 +13,7 @@ export async function insertCheckpoint(
   { values, ...checkpoint }: NewCheckpointData,
 ): Promise<void> {
   const { thread_id, checkpoint_ns } = checkpoint;
-  await tx.run(insertQuery(tx, { ...author, ...checkpoint }));
+  await tx.run(insertQuery(tx, { ...author, language: "js", ...checkpoint }));
   for (const value of values) await tx.run(insertValueQuery(tx, { ...author, thread_id, checkpoint_ns, ...value }));
 }
 
@@ -30,6 +30,7 @@ const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) 
       epoch: p("epoch"),
       checkpoint: p("checkpoint"),
       metadata: p("metadata"),
+      language: p("language"),
       created_at: nowMs,
     })
     // LangGraph writes a checkpoint again when its metadata has changed (durability "exit"). Checkpoints of other runs stay unchanged,

@@ -34,7 +34,7 @@ export function InterruptCard({
     setState({ busy: true });
     await onAnswer(resume).catch((error: Error) => setState({ error: error.message }));
   };
-  const schema = interrupt.response_schema as JsonSchema | undefined;
+  const schema = (interrupt.response_schema ?? undefined) as JsonSchema | undefined;
   const offered: Choice[] = schema
     ? [{ ...RAW, label: "Respond", kind: "respond", draft: {} }, RAW]
     : [...choices, RAW];

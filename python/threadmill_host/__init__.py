@@ -1,0 +1,1 @@
+"""Executes LangGraph graphs written in Python for the Threadmill service."""
