@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { SUITES, type Suite } from "./test/suites.ts";
-import { findChromium, findPostgres } from "./test/support/found.ts";
+import { findChromium, findPostgres, findPython } from "./test/support/found.ts";
 import { SlowFiles } from "./test/support/slow-files.ts";
 
 // The worker threads of a service import its modules again: compiled ones save half of that time, a fifth of the suites of experiments.
@@ -16,10 +16,11 @@ export default defineConfig(async ({ mode }) => {
   const isAll = mode === "all" || mode === "rest";
   const postgres = await findPostgres();
   const chromium = findChromium();
-  const project = ([name, { include, exclude = [], database, isolate = false, pool = "forks", maxWorkers = 3 }]: [
-    string,
-    Suite,
-  ]) => ({
+  const python = await findPython();
+  const project = ([
+    name,
+    { include, exclude = [], database, language = "js", isolate = false, pool = "forks", maxWorkers = 3 },
+  ]: [string, Suite]) => ({
     // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
     resolve: {
       alias: { "threadmill/graph": join(import.meta.dirname, "src/agent-server/graph-hosts/author/get-token.ts") },
@@ -37,17 +38,22 @@ export default defineConfig(async ({ mode }) => {
       testTimeout: 120_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 20_000 } },
-      provide: { postgres, chromium, databases: databasesOf(database, postgres) },
-      globalSetup: database === "sqlite" ? [] : ["test/support/postgres-template.ts"],
+      provide: { postgres, chromium, databases: databasesOf(database, postgres), language },
+      globalSetup: [
+        ...(database === "sqlite" ? [] : ["test/support/postgres-template.ts"]),
+        ...(language === "python" ? ["test/support/python-environment.ts"] : []),
+      ],
     },
   });
   const notes = [
     ...(postgres ? [] : [NO_POSTGRES]),
     ...(isAll && !chromium ? [NO_CHROMIUM] : []),
+    ...(isAll && !python ? [NO_PYTHON] : []),
     ...(isAll ? [] : [`Not run: ${names("rest")}. "npm run test:all" runs them, too.`]),
   ];
-  const chosen = Object.entries(SUITES).filter(([, { runs, database }]) => {
+  const chosen = Object.entries(SUITES).filter(([, { runs, database, language }]) => {
     if (database === "postgres" && !postgres) return false;
+    if (language === "python" && !python) return false;
     return mode === "all" || (mode === "rest" ? runs === "rest" : runs === "always");
   });
   return {
@@ -77,6 +83,7 @@ const MAX_FILE_SHARE = 0.03;
 const NO_POSTGRES =
   "Not run: suites on Postgres. Start one at 127.0.0.1:5432 whose user postgres may create databases, or set TEST_DATABASE_URL.";
 const NO_CHROMIUM = "Not run: suites of the web app. Install Chromium (Debian: apt install chromium-headless-shell).";
+const NO_PYTHON = "Not run: suites of Python graphs. Install Python 3.11 or later as python3, with its venv module.";
 
 const names = (runs: Suite["runs"]): string =>
   Object.entries(SUITES)

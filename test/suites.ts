@@ -11,6 +11,8 @@ export interface Suite {
   pool?: "forks" | "threads";
   /** Default: 3, one more than the cores that the suite is made for, as most files wait for processes and timers a third of the time. */
   maxWorkers?: number;
+  /** The language of the graphs of test/graphs/scenarios. Default: `js`. */
+  language?: "python";
 }
 
 /** Rules and calculations, without a service. */
@@ -70,8 +72,8 @@ const COMMANDS = [
 /** Projects with packages of their own, installed from the registry. */
 const PACKAGE = [
   "test/engine/{author-imports,own-packages,provided-packages,provider-embeddings}.test.ts",
-  "test/docs/{own-project,tracing}.test.ts",
-  "test/control/custom-auth.test.ts",
+  "test/docs/{own-project,python,tracing}.test.ts",
+  "test/control/{custom-auth,python-build}.test.ts",
   "test/package/image.test.ts",
 ];
 
@@ -92,6 +94,17 @@ const EXPERIMENTS = [
 const MORE_EXPERIMENTS = [
   "test/experiments/{annotation-queues,at-once,attachments,compared-rows,prompts,versions}.test.ts",
   "test/traces/{agent-runs,hostile-bodies,reading,retention,sharing,tenancy-routes,threads,trace-page}.test.ts",
+];
+
+/** What is particular to graphs in Python. */
+const ONLY_PYTHON = ["test/http/python-graphs.test.ts", "test/python/host.test.ts"];
+
+/** What a graph's language must not change. The graphs have twins in Python. */
+const PYTHON = [
+  ...ONLY_PYTHON,
+  "test/http/{assistants-graphs,bad-input,bulk-cancel,cancel,disconnects,event-storage,failing-runs,interrupts,multitask}.test.ts",
+  "test/http/{rollback,run-config,run-log,run-states,runs,state,state-updates,stateless-runs,streams}.test.ts",
+  "test/http/{thread-protocol,thread-socket,thread-stream,threads}.test.ts",
 ];
 
 /** Several services in one process: the SQLite database of a service belongs to one service. */
@@ -131,6 +144,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       ...COMMANDS,
       ...PACKAGE,
       ...ONLY_POSTGRES,
+      ...ONLY_PYTHON,
     ],
     database: "sqlite",
     runs: "always",
@@ -154,6 +168,13 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     include: ["test/compat/{a2a,ag-ui,chat-uis,js-client,mcp,reconnect,remote-graph}.test.ts"],
     database: "postgres",
     runs: "rest",
+  },
+  python: { include: PYTHON, database: "sqlite", runs: "rest", language: "python" },
+  "python on postgres": {
+    include: ["test/http/{interrupts,rollback}.test.ts"],
+    database: "postgres",
+    runs: "rest",
+    language: "python",
   },
   commands: { include: COMMANDS, database: "sqlite", runs: "rest" },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },

@@ -1,37 +1,17 @@
-import { execFile, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { promisify } from "node:util";
-import { madeOnce } from "../support/made-once.ts";
-
-const run = promisify(execFile);
+import { virtualEnvironment } from "../support/python.ts";
 
 /** A Python with the official clients; undefined when this machine cannot have one. */
 export async function pythonEnv(): Promise<{ python?: string }> {
-  const file = join(import.meta.dirname, "python/requirements.txt");
-  const folder = await madeOnce({
+  const python = await virtualEnvironment({
     client: "The Python clients",
     folder_prefix: "python",
-    made_of: readFileSync(file, "utf8"),
-    make: (draft) => makeEnv(draft, file),
+    requirements: join(import.meta.dirname, "python/requirements.txt"),
+    oldest: [3, 10],
   });
-  return folder === undefined ? {} : { python: join(folder, "bin/python") };
-}
-
-async function makeEnv(folder: string, requirements: string): Promise<void> {
-  const version = await run("python3", ["-c", "import sys; print(sys.version_info >= (3, 10))"]).catch(() => undefined);
-  if (version?.stdout.trim() !== "True")
-    throw new Error("python3 is missing or older than 3.10. Install it from https://www.python.org.");
-  try {
-    await run("python3", ["-m", "venv", folder]);
-    await run(join(folder, "bin/python"), ["-m", "pip", "install", "--quiet", "--requirement", requirements]);
-  } catch (error) {
-    const reason = ((error as { stderr?: string }).stderr || String(error)).trim().split("\n").at(-1);
-    throw new Error(
-      `its packages could not be installed (${reason}). It needs the venv module (Debian: apt install python3-venv) and PyPI or a mirror (PIP_INDEX_URL).`,
-    );
-  }
+  return python === undefined ? {} : { python };
 }
 
 /** What a script says of one of its scenarios, a line of JSON each. */

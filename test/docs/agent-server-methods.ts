@@ -94,7 +94,7 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
   [
     "`Auth`, `Encryption` and `Priority` of `langgraph_sdk` (Python)",
     "not offered",
-    "Python graphs are not supported yet, and these hooks run in their process.",
+    "These hooks run in Python, which is supported for graphs only.",
     "",
   ],
   ["Webhooks (`webhook` of a run or a cron)", "works", "See [Webhooks](webhooks.md).", "test/compat/js/webhooks.ts"],

@@ -4,7 +4,7 @@ import { cell } from "./methods-page.ts";
 type FieldStatus = "works" | "no effect" | "refused";
 
 const NO_IMAGES = "Threadmill does not build such images: change your own Dockerfile.";
-const NO_PYTHON = "Python graphs are not supported yet.";
+const NO_PYTHON = "Hooks in Python are not supported yet.";
 
 /**
  * The fields of langgraph.json, with a reason for each that has no effect. A row is about all fields within it. Tests compare the rows
@@ -13,18 +13,21 @@ const NO_PYTHON = "Python graphs are not supported yet.";
  */
 export const FIELDS: Record<string, [FieldStatus, string]> = {
   $schema: ["no effect", "For editors."],
-  "graphs.*.path": ["works", "JavaScript and TypeScript: see [Graphs](graphs.md)."],
+  "graphs.*.path": ["works", "See [Graphs](graphs.md) and [Python graphs](python.md)."],
   "graphs.*.description": ["works", "The description of the default assistant."],
   env: ["works", "See [Configuration](configuration.md#langgraphjson)."],
-  dependencies: ["no effect", "Node.js resolves the packages of the project, and Python graphs are not supported yet."],
+  dependencies: [
+    "works",
+    "For Python graphs: folders to import from, and packages that a deployment installs. Node.js resolves the packages of JavaScript graphs.",
+  ],
   node_version: ["no effect", "The graphs run in the Node.js version that runs Threadmill."],
-  python_version: ["no effect", NO_PYTHON],
+  python_version: ["works", "See [Python graphs](python.md#interpreter)."],
   api_version: ["no effect", "Selects a version of the other servers."],
   image_distro: ["no effect", "Selects an image of the other servers."],
-  pip_installer: ["no effect", NO_PYTHON],
+  pip_installer: ["works", "In deployments: see [Python graphs](python.md#deployments)."],
   keep_pkg_tools: ["no effect", "Concerns the Python tools in an image of the other servers."],
-  pip_config_file: ["refused", NO_PYTHON],
-  source: ["refused", `Selects a Python project. ${NO_PYTHON}`],
+  pip_config_file: ["refused", "Set the variables of pip, such as PIP_INDEX_URL, as secrets of the deployment."],
+  source: ["refused", "Selects a project within a workspace of uv: deploy the folder of the project."],
   base_image: ["refused", NO_IMAGES],
   dockerfile_lines: ["refused", NO_IMAGES],
   docker_compose_file: ["refused", "Threadmill does not start other containers."],

@@ -34,6 +34,8 @@ describe("the pool of graph hosts", () => {
         jobs_per_host: 10,
         silent_ms: SILENT_MS,
         dead_ms: 60_000,
+        abandoned_ms: 1_000,
+        retirement_ms: 1_000,
         log: createLog("silent"),
       },
       {

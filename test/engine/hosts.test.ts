@@ -88,7 +88,9 @@ describe("a graph host that starts before the engine", () => {
   const startWith = (source: string) => {
     const project_dir = mkdtempSync(join(tmpdir(), "threadmill-ahead-"));
     writeFileSync(join(project_dir, "graph.mjs"), source);
-    const graphs = [{ graph_id: "one", file: join(project_dir, "graph.mjs"), export_name: "graph" }];
+    const graphs = [
+      { language: "js" as const, graph_id: "one", file: join(project_dir, "graph.mjs"), export_name: "graph" },
+    ];
     const setup = { graphs, env: {}, project_dir };
     const ended = Promise.withResolvers<void>();
     const startHost: StartHost = (given, to) =>

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
+import { expected } from "./language-differences.ts";
 import { Scenario, type Wire } from "./scenario.ts";
 
 describe.each(databases)("pauses on %s", (database) => {
@@ -21,7 +22,7 @@ describe.each(databases)("pauses on %s", (database) => {
   describe("for a question", () => {
     it("answer the values so far and the question, and thread, run and state show it", async () => {
       const [thread_id, output] = await paused("gate");
-      const interrupt = { id: expect.any(String), value: { question: "name?" } };
+      const interrupt = { id: expect.any(String), value: { question: "name?" }, ...expected.interrupt_fields };
       expect(output).toEqual({ steps: ["in", "open"], answers: {}, __interrupt__: [interrupt] });
       const state = await api.state(thread_id);
       expect(state).toMatchObject({

@@ -300,6 +300,7 @@ describe.each(databases)("migrating %s", (name) => {
       "021-thread-ttl",
       "022-push-notifications",
       "023-instance-auth",
+      "024-checkpoint-language",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

@@ -71,6 +71,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "021-thread-ttl",
       "022-push-notifications",
       "023-instance-auth",
+      "024-checkpoint-language",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
 import pg from "pg";
 
 const DEFAULT_URL = "postgres://postgres@127.0.0.1:5432/postgres";
@@ -28,6 +30,25 @@ export function findChromium(): string {
     .find((file) => existsSync(file));
   if (!found && process.env.CI) throw new Error("CI runs everything, but there is no Chromium in the PATH.");
   return found ?? "";
+}
+
+/**
+ * Returns whether `python3` can execute graphs.
+ *
+ * @throws Error with CI set, where nothing may be missing
+ */
+export async function findPython(): Promise<boolean> {
+  const found = await isPython([3, 11]);
+  if (!found && process.env.CI)
+    throw new Error("CI runs everything, but there is no python3 of 3.11 or later in the PATH.");
+  return found;
+}
+
+/** Returns whether `python3` is of this version or a later one. */
+export async function isPython([major, minor]: readonly [number, number]): Promise<boolean> {
+  const check = `import sys; print(sys.version_info >= (${major}, ${minor}))`;
+  const answer = await promisify(execFile)("python3", ["-c", check]).catch(() => undefined);
+  return answer?.stdout.trim() === "True";
 }
 
 async function unreachable(url: string): Promise<string | undefined> {

@@ -16,6 +16,8 @@ declare module "vitest" {
     chromium: string;
     /** What suites that are written for any database run on. */
     databases: readonly ("sqlite" | "postgres")[];
+    /** The language of the graphs of test/graphs/scenarios. */
+    language: "js" | "python";
   }
 }
 

@@ -1,0 +1,56 @@
+"""Graphs for the tests of Python graph hosts."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from chain import Steps
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, StateGraph
+
+
+class Ledger(Steps, total=False):
+    # Path of a file to which each node appends a line when it starts.
+    ledger: str
+    # Path of a file. The second node waits until it exists.
+    door: str
+
+
+def _writes(name: str, *, waits: bool = False) -> Callable[[Ledger], Awaitable[dict[str, Any]]]:
+    async def node(state: Ledger) -> dict[str, Any]:
+        with open(state["ledger"], "a") as file:
+            file.write(f"{name} {os.getpid()}\n")
+        get_stream_writer()({"at": name})
+        while waits and not os.path.exists(state["door"]):
+            await asyncio.sleep(0.005)
+        return {"steps": [name]}
+
+    return node
+
+
+# Three steps that leave a record outside of the service.
+_ledger = StateGraph(Ledger)
+_ledger.add_node("first", _writes("first"))
+_ledger.add_node("second", _writes("second", waits=True))
+_ledger.add_node("third", _writes("third"))
+_ledger.add_edge(START, "first")
+_ledger.add_edge("first", "second")
+_ledger.add_edge("second", "third")
+_ledger.add_edge("third", END)
+ledger = _ledger.compile()
+
+
+def _sleep(_: Steps) -> dict[str, Any]:
+    get_stream_writer()({"asleep_in": os.getpid()})
+    time.sleep(60)
+    return {"steps": ["slept"]}
+
+
+# A synchronous node, whose thread cannot be stopped.
+_sleeper = StateGraph(Steps)
+_sleeper.add_node("sleep", _sleep)
+_sleeper.add_edge(START, "sleep")
+_sleeper.add_edge("sleep", END)
+sleeper = _sleeper.compile()
