@@ -54,13 +54,18 @@ async def _input_of(graph: Graph, execution: Execution, scope: Scope) -> Any:
 
 async def _remaining_input(graph: Graph, execution: Execution, scope: Scope) -> Command[Any] | None:
     """Returns the resume values by interrupt id that no task has consumed: LangGraph stores them only when consumed."""
-    resume = (execution.kwargs.get("command") or {}).get("resume")
-    if not isinstance(resume, dict) or not resume:
+    command = execution.kwargs.get("command") or {}
+    resume = command.get("resume")
+    if "resume" not in command or not (resume is None or isinstance(resume, dict)):
         return None
     consumed = {
         write["task_id"] for write in execution.prior_writes if is_consumed_resume(write["task_id"], write["channel"])
     }
     snapshot = await graph.aget_state(state_config(execution.order, scope))
+    if not resume:
+        # The answer to the first open interrupt, as in _input_of().
+        first = next(iter(open_interrupts(snapshot)), None)
+        resume = {} if consumed or first is None else {first.id: resume}
     remaining = {
         interrupt.id: resume[interrupt.id]
         for task in open_tasks(snapshot)

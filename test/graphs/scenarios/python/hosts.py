@@ -1,6 +1,5 @@
 """Graphs for the tests of Python graph hosts."""
 
-import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -9,6 +8,7 @@ from typing import Any
 from chain import Steps
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
+from slow import until_open
 
 
 class Ledger(Steps, total=False):
@@ -18,13 +18,17 @@ class Ledger(Steps, total=False):
     door: str
 
 
+def _record(file_name: str, name: str) -> None:
+    with open(file_name, "a") as file:
+        file.write(f"{name} {os.getpid()}\n")
+
+
 def _writes(name: str, *, waits: bool = False) -> Callable[[Ledger], Awaitable[dict[str, Any]]]:
     async def node(state: Ledger) -> dict[str, Any]:
-        with open(state["ledger"], "a") as file:
-            file.write(f"{name} {os.getpid()}\n")
+        _record(state["ledger"], name)
         get_stream_writer()({"at": name})
-        while waits and not os.path.exists(state["door"]):
-            await asyncio.sleep(0.005)
+        if waits:
+            await until_open(state["door"])
         return {"steps": [name]}
 
     return node

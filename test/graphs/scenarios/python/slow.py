@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import os
 from typing import Any
 
@@ -12,14 +13,19 @@ class Door(Steps, total=False):
     door: str | None
 
 
-async def _open(door: str | None) -> None:
-    while not door or not os.path.exists(door):
+def _is_open(door: str | None) -> bool:
+    return door is not None and os.path.exists(door)
+
+
+async def until_open(door: str | None) -> None:
+    # The test creates the file.
+    while not _is_open(door):  # noqa: ASYNC110
         await asyncio.sleep(0.005)
 
 
 async def _wait(state: Door) -> dict[str, Any]:
     """Waits until the file `door` exists, or without one until the run is cancelled: tests decide when it ends."""
-    await _open(state.get("door"))
+    await until_open(state.get("door"))
     return {"steps": ["end"]}
 
 
@@ -36,10 +42,8 @@ async def _ignore_cancel(_: Steps) -> dict[str, Any]:
     """Ignores the cancel once it has written "unabortable", and never ends."""
     get_stream_writer()("unabortable")
     while True:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(3600)
-        except asyncio.CancelledError:
-            pass
 
 
 _unabortable = StateGraph(Steps)
@@ -54,9 +58,9 @@ unabortable = _unabortable.compile()
 async def _ask(state: Door) -> dict[str, Any]:
     door = state.get("door")
     first = interrupt("first?")
-    await _open(door)
+    await until_open(door)
     second = interrupt("second?")
-    await _open(door and f"{door}-second")
+    await until_open(door and f"{door}-second")
     return {"steps": [str(first), str(second)]}
 
 
