@@ -1,5 +1,5 @@
 import { type AGUIEvent, EventType, type TokenUsage, tokenUsageFromLangChainMetadata } from "@ag-ui/core";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import { callsOf, type GraphMessage, reasoningId, reasoningOf, textOf } from "./messages.ts";
 
 /** A message whose tokens are being sent. */

@@ -4,29 +4,29 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
-import type { Caller } from "../../platform/contract/caller.ts";
-import { ApiError } from "../../platform/errors.ts";
-import type { BodyParser } from "../../platform/http/body-parser.ts";
-import type { Authorize } from "../../platform/http/route.ts";
-import { isUuid, newId } from "../../platform/lib/ids.ts";
+import type { Caller } from "../../../platform/contract/caller.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import type { BodyParser } from "../../../platform/http/body-parser.ts";
+import type { Authorize } from "../../../platform/http/route.ts";
+import { isUuid, newId } from "../../../platform/lib/ids.ts";
+import type { Assistants } from "../../assistants/assistants.ts";
+import { filterOf } from "../../auth/grants.ts";
+import type { AgentContext } from "../../context.ts";
+import type { MessageSend, PushConfigCreate, TaskList } from "../../contract/a2a.ts";
+import { appRunRoutes } from "../../contract/app-runs.ts";
+import { assistantRoutes } from "../../contract/assistants.ts";
+import type { Assistant, Interrupt } from "../../contract/records.ts";
+import { runCreate } from "../../contract/run-schemas.ts";
+import { runRoutes } from "../../contract/runs.ts";
+import type { Cancellations } from "../../engine/index.ts";
+import type { RunRequest } from "../../runs/merge-request.ts";
+import type { Runs } from "../../runs/runs.ts";
+import { lockThreadAndRun, setPushConfigs } from "../../storage/runs.ts";
+import type { PushConfig, RunRow } from "../../storage/schema.ts";
+import { countTasks, findOutput, findTask, listTasks, type TaskRow, type TaskState } from "../../storage/tasks.ts";
+import { findThread } from "../../storage/threads.ts";
+import { deleteDelivery, pushDeliveryId } from "../../storage/webhooks.ts";
 import { threadIdOf } from "../ag-ui/run-request.ts";
-import type { Assistants } from "../assistants/assistants.ts";
-import { filterOf } from "../auth/grants.ts";
-import type { AgentContext } from "../context.ts";
-import type { MessageSend, PushConfigCreate, TaskList } from "../contract/a2a.ts";
-import { appRunRoutes } from "../contract/app-runs.ts";
-import { assistantRoutes } from "../contract/assistants.ts";
-import type { Assistant, Interrupt } from "../contract/records.ts";
-import { runCreate } from "../contract/run-schemas.ts";
-import { runRoutes } from "../contract/runs.ts";
-import type { Cancellations } from "../engine/index.ts";
-import type { RunRequest } from "../runs/merge-request.ts";
-import type { Runs } from "../runs/runs.ts";
-import { lockThreadAndRun, setPushConfigs } from "../storage/runs.ts";
-import type { PushConfig, RunRow } from "../storage/schema.ts";
-import { countTasks, findOutput, findTask, listTasks, type TaskRow, type TaskState } from "../storage/tasks.ts";
-import { findThread } from "../storage/threads.ts";
-import { deleteDelivery, pushDeliveryId } from "../storage/webhooks.ts";
 import { answerOf, inputOf } from "./messages.ts";
 
 /** A request to an assistant. */

@@ -1,4 +1,4 @@
-import type { EventSelection } from "../contract/thread-protocol.ts";
+import type { EventSelection } from "../../contract/thread-protocol.ts";
 import type { ProtocolEvent } from "./protocol-events.ts";
 
 type Filter = Pick<EventSelection, "channels" | "namespaces" | "depth">;

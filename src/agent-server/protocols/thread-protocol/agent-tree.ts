@@ -1,8 +1,8 @@
-import type { Tx } from "../../platform/database/database.ts";
-import type { RunStatus } from "../contract/records.ts";
-import { PROTOCOL_PREFIX } from "../graph-hosts/host.ts";
-import { EventReader, type StoredEvent } from "../storage/event-reader.ts";
-import type { RunRow } from "../storage/schema.ts";
+import type { Tx } from "../../../platform/database/database.ts";
+import type { RunStatus } from "../../contract/records.ts";
+import { PROTOCOL_PREFIX } from "../../graph-hosts/host.ts";
+import { EventReader, type StoredEvent } from "../../storage/event-reader.ts";
+import type { RunRow } from "../../storage/schema.ts";
 
 /** A graph of a run, with the graphs that it has called: `AgentTreeNode` of the package `@langchain/protocol`. */
 interface AgentTreeNode {

@@ -1,5 +1,5 @@
 import type { AgentCard, SecurityScheme } from "@a2a-js/sdk";
-import type { Assistant } from "../contract/records.ts";
+import type { Assistant } from "../../contract/records.ts";
 
 export interface CardOptions {
   assistant: Assistant;

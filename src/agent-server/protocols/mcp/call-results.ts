@@ -1,7 +1,7 @@
 import { type CallToolResult, type InputRequiredResult, inputRequired } from "@modelcontextprotocol/server";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
-import type { StreamedEvent } from "../engine/index.ts";
-import type { RunRow } from "../storage/schema.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
+import type { StreamedEvent } from "../../engine/index.ts";
+import type { RunRow } from "../../storage/schema.ts";
 import type { Interrupt } from "./tool-calls.ts";
 
 /** A longer output is not parsed, which would block other requests for more than a few milliseconds: the result contains only its text. */

@@ -1,5 +1,5 @@
-import { ApiError } from "../../platform/errors.ts";
-import type { ProtocolErrorCode, ProtocolResponse } from "../contract/thread-protocol.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import type { ProtocolErrorCode, ProtocolResponse } from "../../contract/thread-protocol.ts";
 
 /** The failure of a command, which its response contains. */
 export class CommandError extends Error {

@@ -1,7 +1,7 @@
 import type { Interrupt as AgUiInterrupt, Message } from "@ag-ui/core";
-import { isObject, JsonError, type JsonObject, parseUntrusted } from "../../platform/lib/json/json.ts";
-import type { AgUiMessage, AgUiPart } from "../contract/ag-ui.ts";
-import type { Interrupt } from "../contract/records.ts";
+import { isObject, JsonError, type JsonObject, parseUntrusted } from "../../../platform/lib/json/json.ts";
+import type { AgUiMessage, AgUiPart } from "../../contract/ag-ui.ts";
+import type { Interrupt } from "../../contract/records.ts";
 
 /** A message of a graph, in its wire format. */
 export type GraphMessage = JsonObject & { id?: string | null; type?: string };

@@ -1,24 +1,24 @@
-import type { Caller } from "../../platform/contract/caller.ts";
-import type { Tx } from "../../platform/database/database.ts";
-import { ApiError } from "../../platform/errors.ts";
-import type { Authorize } from "../../platform/http/route.ts";
-import type { JsonObject } from "../../platform/lib/json/json.ts";
-import { filterOf } from "../auth/grants.ts";
-import type { AgentContext } from "../context.ts";
-import { type RunCreate, runCreate } from "../contract/run-schemas.ts";
-import { runRoutes } from "../contract/runs.ts";
+import type { Caller } from "../../../platform/contract/caller.ts";
+import type { Tx } from "../../../platform/database/database.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import type { Authorize } from "../../../platform/http/route.ts";
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
+import { filterOf } from "../../auth/grants.ts";
+import type { AgentContext } from "../../context.ts";
+import { type RunCreate, runCreate } from "../../contract/run-schemas.ts";
+import { runRoutes } from "../../contract/runs.ts";
 import {
   type ProtocolCommand,
   type ProtocolResponse,
   responseParams,
   stateParams,
   treeParams,
-} from "../contract/thread-protocol.ts";
-import type { Runs } from "../runs/runs.ts";
-import { findRun, listActiveRuns } from "../storage/runs.ts";
-import type { RunRow, ThreadRow } from "../storage/schema.ts";
-import { lockThread } from "../storage/threads.ts";
-import { requireThread, type ThreadStates } from "../threads/thread-states.ts";
+} from "../../contract/thread-protocol.ts";
+import type { Runs } from "../../runs/runs.ts";
+import { findRun, listActiveRuns } from "../../storage/runs.ts";
+import type { RunRow, ThreadRow } from "../../storage/schema.ts";
+import { lockThread } from "../../storage/threads.ts";
+import { requireThread, type ThreadStates } from "../../threads/thread-states.ts";
 import { agentTree } from "./agent-tree.ts";
 import { CommandError, errorResponse, parsed } from "./command-error.ts";
 import { seqBefore } from "./protocol-events.ts";

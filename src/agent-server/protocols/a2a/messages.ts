@@ -1,9 +1,9 @@
 import { RequestMalformedError } from "@a2a-js/sdk/errors";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
+import type { A2aPart, MessageSend } from "../../contract/a2a.ts";
+import type { AgUiPart } from "../../contract/ag-ui.ts";
+import type { Interrupt } from "../../contract/records.ts";
 import { type GraphMessage, parsed, toGraphMessage } from "../ag-ui/messages.ts";
-import type { A2aPart, MessageSend } from "../contract/a2a.ts";
-import type { AgUiPart } from "../contract/ag-ui.ts";
-import type { Interrupt } from "../contract/records.ts";
 
 type UserMessage = MessageSend["message"];
 

@@ -1,9 +1,9 @@
 import { type AGUIEvent, aggregateTokenUsage, EventType, PROTOCOL_VERSION, type RunFinishedOutcome } from "@ag-ui/core";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
-import type { RunAgentInput } from "../contract/ag-ui.ts";
-import type { Interrupt } from "../contract/records.ts";
-import type { StreamedEvent } from "../engine/index.ts";
-import type { RunRow } from "../storage/schema.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
+import type { RunAgentInput } from "../../contract/ag-ui.ts";
+import type { Interrupt } from "../../contract/records.ts";
+import type { StreamedEvent } from "../../engine/index.ts";
+import type { RunRow } from "../../storage/schema.ts";
 import { MessageEvents } from "./message-events.ts";
 import { type GraphMessage, toAgUiInterrupt, toAgUiMessages } from "./messages.ts";
 

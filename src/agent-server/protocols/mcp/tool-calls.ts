@@ -1,19 +1,19 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Caller } from "../../platform/contract/caller.ts";
-import { ApiError } from "../../platform/errors.ts";
-import type { Authorize } from "../../platform/http/route.ts";
-import { idOfName, isUuid } from "../../platform/lib/ids.ts";
-import type { AgentContext } from "../context.ts";
-import type { StreamMode } from "../contract/records.ts";
-import { runCreate, statelessRunCreate } from "../contract/run-schemas.ts";
-import { runRoutes, statelessRunRoutes } from "../contract/runs.ts";
-import type { Cancellations } from "../engine/index.ts";
-import type { RunKwargs } from "../graph-hosts/host.ts";
-import type { RunRequest } from "../runs/merge-request.ts";
-import type { Runs } from "../runs/runs.ts";
-import { findRun } from "../storage/runs.ts";
-import type { RunRow } from "../storage/schema.ts";
-import { findThread } from "../storage/threads.ts";
+import type { Caller } from "../../../platform/contract/caller.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import type { Authorize } from "../../../platform/http/route.ts";
+import { idOfName, isUuid } from "../../../platform/lib/ids.ts";
+import type { AgentContext } from "../../context.ts";
+import type { StreamMode } from "../../contract/records.ts";
+import { runCreate, statelessRunCreate } from "../../contract/run-schemas.ts";
+import { runRoutes, statelessRunRoutes } from "../../contract/runs.ts";
+import type { Cancellations } from "../../engine/index.ts";
+import type { RunKwargs } from "../../graph-hosts/host.ts";
+import type { RunRequest } from "../../runs/merge-request.ts";
+import type { Runs } from "../../runs/runs.ts";
+import { findRun } from "../../storage/runs.ts";
+import type { RunRow } from "../../storage/schema.ts";
+import { findThread } from "../../storage/threads.ts";
 
 /** An HTTP request to the MCP server. */
 export interface McpRequest {

@@ -1,12 +1,12 @@
-import type { Caller } from "../../platform/contract/caller.ts";
-import { ApiError } from "../../platform/errors.ts";
-import type { JsonObject } from "../../platform/lib/json/json.ts";
-import type { Assistants } from "../assistants/assistants.ts";
-import { defaultAssistantId } from "../assistants/default-assistants.ts";
-import { filterOf } from "../auth/grants.ts";
-import type { AgentContext } from "../context.ts";
-import { listAssistantNames } from "../storage/assistants.ts";
-import type { AssistantRow } from "../storage/schema.ts";
+import type { Caller } from "../../../platform/contract/caller.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
+import type { Assistants } from "../../assistants/assistants.ts";
+import { defaultAssistantId } from "../../assistants/default-assistants.ts";
+import { filterOf } from "../../auth/grants.ts";
+import type { AgentContext } from "../../context.ts";
+import { listAssistantNames } from "../../storage/assistants.ts";
+import type { AssistantRow } from "../../storage/schema.ts";
 
 /** A tool of the MCP protocol. */
 export interface AssistantTool {

@@ -9,15 +9,15 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { ApiError } from "../../platform/errors.ts";
-import type { Log } from "../../platform/lib/log.ts";
-import { defaultAssistantId } from "../assistants/default-assistants.ts";
-import { assistantRoutes, assistantSearch } from "../contract/assistants.ts";
-import type { StreamMode } from "../contract/records.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import type { Log } from "../../../platform/lib/log.ts";
+import { defaultAssistantId } from "../../assistants/default-assistants.ts";
+import { assistantRoutes, assistantSearch } from "../../contract/assistants.ts";
+import type { StreamMode } from "../../contract/records.ts";
+import type { Disconnects } from "../../runs/disconnects.ts";
+import type { Runs } from "../../runs/runs.ts";
+import type { RunRow } from "../../storage/schema.ts";
 import { asApiError } from "../rpc-error.ts";
-import type { Disconnects } from "../runs/disconnects.ts";
-import type { Runs } from "../runs/runs.ts";
-import type { RunRow } from "../storage/schema.ts";
 import {
   answersIn,
   cancelledOf,

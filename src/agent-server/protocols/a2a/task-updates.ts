@@ -1,7 +1,7 @@
 import type { StreamResponse, Task, TaskStatus } from "@a2a-js/sdk";
+import type { StreamedEvent } from "../../engine/index.ts";
+import type { TaskRow } from "../../storage/tasks.ts";
 import { type GraphMessage, textOf } from "../ag-ui/messages.ts";
-import type { StreamedEvent } from "../engine/index.ts";
-import type { TaskRow } from "../storage/tasks.ts";
 import { artifactOf, contextIdOf, statusOf } from "./task-objects.ts";
 
 /** The text of a message that was sent. */

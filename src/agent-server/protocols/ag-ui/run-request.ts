@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Caller } from "../../platform/contract/caller.ts";
-import { ApiError } from "../../platform/errors.ts";
-import { idOfName, isUuid } from "../../platform/lib/ids.ts";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
-import type { AgUiMessage, RunAgentInput } from "../contract/ag-ui.ts";
-import type { Interrupt, Thread } from "../contract/records.ts";
-import { type RunCreate, runCreate } from "../contract/run-schemas.ts";
+import type { Caller } from "../../../platform/contract/caller.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import { idOfName, isUuid } from "../../../platform/lib/ids.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
+import type { AgUiMessage, RunAgentInput } from "../../contract/ag-ui.ts";
+import type { Interrupt, Thread } from "../../contract/records.ts";
+import { type RunCreate, runCreate } from "../../contract/run-schemas.ts";
 import { parsed, toGraphMessage } from "./messages.ts";
 
 const THREAD_NAMES = "6f0f6c2e-3d0b-5c0e-9f53-0a6f6d1c9b7a";

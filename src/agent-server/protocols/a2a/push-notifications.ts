@@ -1,9 +1,9 @@
 import type { StreamResponse } from "@a2a-js/sdk";
 import { V03PushNotificationSerializer } from "@a2a-js/sdk/compat/v0_3/server";
 import { V1PushNotificationSerializer } from "@a2a-js/sdk/server";
-import type { BodyParser } from "../../platform/http/body-parser.ts";
-import type { PushConfig } from "../storage/schema.ts";
-import type { TaskRow } from "../storage/tasks.ts";
+import type { BodyParser } from "../../../platform/http/body-parser.ts";
+import type { PushConfig } from "../../storage/schema.ts";
+import type { TaskRow } from "../../storage/tasks.ts";
 import { taskOf } from "./task-objects.ts";
 import { readContent } from "./tasks.ts";
 

@@ -1,7 +1,7 @@
 import { type Artifact, type Message, type Part, Role, type Task, TaskState, type TaskStatus } from "@a2a-js/sdk";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
+import type { TaskState as State, TaskRow } from "../../storage/tasks.ts";
 import { type GraphMessage, textOf, toAgUiMessages } from "../ag-ui/messages.ts";
-import type { TaskState as State, TaskRow } from "../storage/tasks.ts";
 import type { TaskContent } from "./tasks.ts";
 
 const STATES: Record<State, TaskState> = {

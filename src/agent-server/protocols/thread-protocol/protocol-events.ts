@@ -1,5 +1,5 @@
-import type { Position, StreamedEvent, ThreadEvent } from "../engine/index.ts";
-import { PROTOCOL_PREFIX } from "../graph-hosts/host.ts";
+import type { Position, StreamedEvent, ThreadEvent } from "../../engine/index.ts";
+import { PROTOCOL_PREFIX } from "../../graph-hosts/host.ts";
 
 /** An event of the thread protocol: `event` is its method, `data` the whole event as JSON text. */
 export interface ProtocolEvent extends StreamedEvent {

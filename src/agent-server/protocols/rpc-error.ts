@@ -1,5 +1,5 @@
-import { isUnavailable } from "../platform/database/database-errors.ts";
-import { ApiError } from "../platform/errors.ts";
+import { isUnavailable } from "../../platform/database/database-errors.ts";
+import { ApiError } from "../../platform/errors.ts";
 
 /** Returns the error for the client of a protocol with its own error responses. The cause of a 5xx is for the log only. */
 export function asApiError(error: unknown): ApiError {
