@@ -1,4 +1,4 @@
-import type { Migration } from "../../../platform/database/migrate.ts";
+import type { Migration } from "../../platform/database/migrate.ts";
 
 /** Workspaces, members and API keys; OAuth providers, flows and tokens. */
 export const vault: Migration = {
@@ -56,4 +56,10 @@ export const vault: Migration = {
     "create index oauth_token_events_of_user on oauth_token_events (tenant_id, user_id, created_at)",
     "create index oauth_token_events_by_time on oauth_token_events (created_at)",
   ],
+};
+
+/** The role of a workspace member: `member` or `admin`. */
+export const memberRoles: Migration = {
+  name: "011-member-roles",
+  statements: () => ["alter table workspace_members add column role text not null default 'member'"],
 };

@@ -1,4 +1,4 @@
-import type { Migration } from "../../../platform/database/migrate.ts";
+import type { Migration } from "../../platform/database/migrate.ts";
 
 /** Deployments with their revisions, instances and logs; uploads of source; listeners. */
 export const controlPlane: Migration = {
@@ -41,4 +41,16 @@ export const controlPlane: Migration = {
       compute_id text not null, compute_config text not null, created_at ${types.bigint} not null,
       updated_at ${types.bigint} not null, unique (tenant_id, compute_id))`,
   ],
+};
+
+/** The sealed password of a deployment's Postgres role. Null until an instance needs it. */
+export const deploymentRoles: Migration = {
+  name: "010-deployment-roles",
+  statements: () => ["alter table deployments add column database_password text"],
+};
+
+/** Whether an instance authenticates users with handlers of the project. */
+export const instanceAuth: Migration = {
+  name: "023-instance-auth",
+  statements: () => ["alter table instances add column custom_auth integer not null default 0"],
 };
