@@ -7,8 +7,7 @@ import { JsonError } from "../../platform/lib/json/json.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { eventSelection, type ProtocolCommand, protocolCommand } from "../contract/thread-protocol.ts";
 import { CommandError, errorResponse, parsed } from "../protocols/thread-protocol/command-error.ts";
-import type { ProtocolEvent } from "../protocols/thread-protocol/protocol-events.ts";
-import { selector } from "../protocols/thread-protocol/selection.ts";
+import { type ProtocolEvent, selector } from "../protocols/thread-protocol/protocol-events.ts";
 import type { ThreadStreams } from "../protocols/thread-protocol/thread-streams.ts";
 
 export interface ThreadSocketOptions {

@@ -287,7 +287,7 @@ interface StoreVectorTable extends Omit<StoreVectorRow, "vector_no"> {
   vector_no: Generated<number>;
 }
 
-/** A copy of a vector for pgvector. The table exists only on Postgres with this extension; see storage/store/embeddings.ts. */
+/** A copy of a vector for pgvector. The table exists only on Postgres with this extension; see storage/store/vectors.ts. */
 export interface StoreEmbeddingRow extends Pick<StoreVectorRow, "vector_no" | "tenant_id" | "namespace"> {
   dims: number;
   /** In the binary format of pgvector. */

@@ -7,7 +7,6 @@ import { queryFailure } from "../graph-hosts/query-host.ts";
 import type { StoreItemRow } from "../storage/schema.ts";
 import { type ItemFilter, itemId } from "../storage/store/items.ts";
 import { findItemsOfVectors } from "../storage/store/vectors.ts";
-import { textsAt } from "./texts.ts";
 import { VectorSearch } from "./vector-search.ts";
 
 /** Calls the embedding function of the project in a graph host. */
@@ -108,3 +107,24 @@ export class SemanticIndex {
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);
+
+/** Returns the texts at a path (see `TEXT_PATH`) of a JSON value: strings as they are, other values as JSON. Omits null values. */
+function textsAt(value: unknown, path: string): string[] {
+  let found: unknown[] = [value];
+  if (path !== "$")
+    for (const [, field, index] of path.matchAll(/([^.[\]]+)|\[([^\]]+)\]/g))
+      found = found.flatMap((part) => (field === undefined ? itemsAt(part, index as string) : memberOf(part, field)));
+  return found.filter((part) => part !== null).map((part) => (typeof part === "string" ? part : JSON.stringify(part)));
+}
+
+const memberOf = (part: unknown, field: string): unknown[] =>
+  typeof part === "object" && part !== null && Object.hasOwn(part, field)
+    ? [(part as Record<string, unknown>)[field]]
+    : [];
+
+function itemsAt(part: unknown, index: string): unknown[] {
+  if (!Array.isArray(part)) return [];
+  if (index === "*") return part;
+  const item = part.at(Number(index));
+  return item === undefined ? [] : [item];
+}

@@ -1,7 +1,13 @@
 import type { Database } from "../../platform/database/database.ts";
 import { WorkerRpc } from "../../platform/lib/worker-rpc.ts";
-import { fillEmbeddings, findNearest, prepareEmbeddings } from "../storage/store/embeddings.ts";
-import { countVectors, lastVectorNo, listVectors } from "../storage/store/vectors.ts";
+import {
+  countVectors,
+  fillEmbeddings,
+  findNearest,
+  lastVectorNo,
+  listVectors,
+  prepareEmbeddings,
+} from "../storage/store/vectors.ts";
 import type { Nearest, VectorOperations } from "./vector-search-thread.ts";
 
 /** Vectors per database query: a page of vectors with 384 dimensions takes 3 MB. */

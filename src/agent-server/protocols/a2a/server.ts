@@ -11,9 +11,9 @@ import {
   VersionNotSupportedError,
 } from "@a2a-js/sdk/errors";
 import { type A2ARequestHandler, JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
+import { asApiError } from "../../../platform/database/database-errors.ts";
 import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import type { Log } from "../../../platform/lib/log.ts";
-import { asApiError } from "../rpc-error.ts";
 import { type CardOptions, cardOf } from "./agent-card.ts";
 import { type RequestOptions, type ServedRequest, taskRequests } from "./task-requests.ts";
 

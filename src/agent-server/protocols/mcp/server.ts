@@ -9,6 +9,7 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { asApiError } from "../../../platform/database/database-errors.ts";
 import { ApiError } from "../../../platform/errors.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import { defaultAssistantId } from "../../assistants/default-assistants.ts";
@@ -17,7 +18,6 @@ import type { StreamMode } from "../../contract/records.ts";
 import type { Disconnects } from "../../runs/disconnects.ts";
 import type { Runs } from "../../runs/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
-import { asApiError } from "../rpc-error.ts";
 import {
   answersIn,
   cancelledOf,

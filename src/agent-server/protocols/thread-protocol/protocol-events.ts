@@ -1,3 +1,4 @@
+import type { EventSelection } from "../../contract/thread-protocol.ts";
 import type { Position, StreamedEvent, ThreadEvent } from "../../engine/index.ts";
 import { PROTOCOL_PREFIX } from "../../graph-hosts/host.ts";
 
@@ -139,3 +140,20 @@ const RUN_EVENTS: Record<string, (data: never) => [mode: string, data: unknown]>
     { __interrupt__: [{ id: interrupt_id, value: payload }] },
   ],
 };
+
+type Filter = Pick<EventSelection, "channels" | "namespaces" | "depth">;
+
+/** Returns a function that tests whether events are selected. */
+export function selector({ channels, namespaces = [], depth = Infinity }: Filter): (event: ProtocolEvent) => boolean {
+  const wanted = new Set(channels);
+  const isBelow = (namespace: readonly string[], prefix: readonly string[]) =>
+    namespace.length - prefix.length <= depth &&
+    prefix.every((segment, i) => namespace[i] !== undefined && matches(namespace[i], segment));
+  return ({ channels, namespace }) =>
+    channels.some((channel) => wanted.has(channel)) &&
+    (namespaces.length === 0 || namespaces.some((prefix) => isBelow(namespace, prefix)));
+}
+
+/** A segment is `node:task_id`. A wanted segment without a task matches all tasks of the node. */
+const matches = (segment: string, wanted: string): boolean =>
+  segment === wanted || (!wanted.includes(":") && segment.slice(0, segment.indexOf(":")) === wanted);

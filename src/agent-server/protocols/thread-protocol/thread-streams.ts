@@ -9,9 +9,8 @@ import { PROTOCOL_PREFIX } from "../../graph-hosts/host.ts";
 import { listActiveRuns } from "../../storage/runs.ts";
 import type { ThreadRow } from "../../storage/schema.ts";
 import { findThread, isThreadId } from "../../storage/threads.ts";
-import { type ProtocolEvent, ProtocolEvents, seqOf, splitSeq } from "./protocol-events.ts";
+import { type ProtocolEvent, ProtocolEvents, selector, seqOf, splitSeq } from "./protocol-events.ts";
 import { type Replay, replayForPython, toPythonEvent } from "./python-client.ts";
-import { selector } from "./selection.ts";
 
 /** A client that has lost its connection, or opens its stream only after its run has started, does so within this time. */
 const RECENT_MS = 10_000;

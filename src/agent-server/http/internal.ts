@@ -1,20 +1,35 @@
 import { ApiError } from "../../platform/errors.ts";
 import type { App } from "../../platform/http/route.ts";
+import type { Activation } from "../activation.ts";
 import type { TraceOutbox } from "../engine/index.ts";
 
-export interface TraceOutboxOptions {
+export interface InternalRoutesOptions {
+  activation: Activation;
+  /** Defined only in an instance of a deployment. */
+  rollout: number | undefined;
   /** Defined only in an instance of a deployment. */
   trace_outbox: TraceOutbox | undefined;
 }
 
 const MAX_WAIT_MS = 25_000;
 
+/** The routes that the control plane calls in an instance of a deployment. */
+export function serveInternal(app: App, { activation, rollout, trace_outbox }: InternalRoutesOptions): void {
+  // Called after the control plane has routed requests to the instance's rollout. A user who calls it through the router reaches only
+  // the active rollout, so the call changes nothing.
+  if (rollout !== undefined)
+    app.post("/internal/activation", async (context) => {
+      await activation.activate();
+      return context.body(null, 204);
+    });
+  if (trace_outbox) serveTraceOutbox(app, trace_outbox);
+}
+
 /**
  * `POST /internal/traces/wait`: the control plane fetches the traces of this instance. `stored` or `refused` in the query acknowledges an
  * entry. Responds 200 with the next entry, or 204 if there is none within 25 s.
  */
-export function serveTraceOutbox(app: App, { trace_outbox }: TraceOutboxOptions): void {
-  if (!trace_outbox) return;
+function serveTraceOutbox(app: App, trace_outbox: TraceOutbox): void {
   const path = "/internal/traces/wait";
   app.post(path, async (context) => {
     const { req } = context;
