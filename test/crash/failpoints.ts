@@ -16,10 +16,10 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     file: "/src/agent-server/runs/runs.ts",
     before: "if (done) return this.#context.engine.deleteTraces();",
   },
-  "after-new-key": { file: "/src/cli/keys/rotate-encryption.ts", before: "ring.reloadIfChanged();" },
+  "after-new-key": { file: "/src/cli/keys.ts", before: "ring.reloadIfChanged();" },
   "in-reseal": { file: "/src/access/encryption/rotation.ts", before: "after = last.row_id;" },
   "before-key-removal": {
-    file: "/src/cli/keys/rotate-encryption.ts",
+    file: "/src/cli/keys.ts",
     before: 'if (source.kind === "file") new KeyFile(source.path).remove(unused);',
   },
   "build-begins": {
