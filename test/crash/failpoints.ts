@@ -83,15 +83,15 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     before: "if (fired) engine.publishCancels(fired.cancels);",
   },
   "webhook-is-claimed": {
-    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    file: "/src/agent-server/webhooks/webhook-deliveries.ts",
     before: "for (const delivery of claimed) {",
   },
   "webhook-is-sent": {
-    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    file: "/src/agent-server/webhooks/webhook-deliveries.ts",
     before: 'await database.write((tx) => endDelivery(tx, delivery, { ...result, status: "delivered" }));',
   },
   "webhook-is-stored": {
-    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    file: "/src/agent-server/webhooks/webhook-deliveries.ts",
     before: 'return log.info(fields, "webhook delivered");',
   },
   "before-settle": {
