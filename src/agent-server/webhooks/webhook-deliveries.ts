@@ -233,7 +233,7 @@ export class WebhookSender implements BackgroundService {
       return { text, headers: { ...headers, "content-type": "application/json" } };
     }
     // Imported with the first notification: most services have no A2A clients.
-    const { notificationOf } = await import("../protocols/a2a/push-notifications.ts");
+    const { notificationOf } = await import("../protocols/a2a/server.ts");
     return notificationOf(push, payload, body_parser);
   }
 }

@@ -1,5 +1,5 @@
-import { AgentCard } from "@a2a-js/sdk";
-import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
+import { AgentCard, type StreamResponse } from "@a2a-js/sdk";
+import { LegacyJsonRpcTransportHandler, V03PushNotificationSerializer } from "@a2a-js/sdk/compat/v0_3/server";
 import {
   A2A_ERROR_CODE,
   A2AError,
@@ -10,12 +10,22 @@ import {
   UnsupportedOperationError,
   VersionNotSupportedError,
 } from "@a2a-js/sdk/errors";
-import { type A2ARequestHandler, JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
+import {
+  type A2ARequestHandler,
+  JsonRpcTransportHandler,
+  ServerCallContext,
+  V1PushNotificationSerializer,
+} from "@a2a-js/sdk/server";
 import { asApiError } from "../../../platform/database/database-errors.ts";
+import type { BodyParser } from "../../../platform/http/body-parser.ts";
 import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import type { Log } from "../../../platform/lib/log.ts";
+import type { PushConfig } from "../../storage/schema.ts";
+import type { TaskRow } from "../../storage/tasks.ts";
 import { type CardOptions, cardOf } from "./agent-card.ts";
+import { taskOf } from "./task-objects.ts";
 import { type RequestOptions, type ServedRequest, taskRequests } from "./task-requests.ts";
+import { readContent } from "./tasks.ts";
 
 export type A2aServerOptions = RequestOptions & { log: Log };
 
@@ -128,4 +138,29 @@ export async function cardFor(options: CardOptions, version: string | undefined)
   const call = { jsonrpc: "2.0", id: 1, method: "agent/getAuthenticatedExtendedCard" };
   const answer = await new LegacyJsonRpcTransportHandler(handler).handle(call, new ServerCallContext());
   return { ...(answer as { result: object }).result, supportedInterfaces: modern.supportedInterfaces };
+}
+
+/**
+ * Creates the request that reports the end of a task. The outbox contains the output of its run, which is converted here, not in the
+ * transaction that ends the run.
+ *
+ * @param push `{config, task}` as JSON
+ */
+export async function notificationOf(push: string, output: string, parser: Pick<BodyParser, "lastItems">) {
+  const { config, task } = JSON.parse(push) as { config: PushConfig; task: TaskRow };
+  const content = await readContent(task.state, output === "null" ? null : output, parser, async () => null);
+  const value = taskOf(task, content, { historyLength: 0 });
+  const response: StreamResponse = { payload: { $case: "task", value } };
+  const serializer =
+    config.version === "0.3" ? new V03PushNotificationSerializer() : new V1PushNotificationSerializer();
+  const { body, contentType } = serializer.serialize(response, value);
+  const { token, authentication } = config;
+  return {
+    text: body,
+    headers: {
+      "content-type": contentType,
+      ...(token !== undefined && { "x-a2a-notification-token": token }),
+      ...(authentication && { authorization: `${authentication.scheme} ${authentication.credentials}` }),
+    },
+  };
 }
