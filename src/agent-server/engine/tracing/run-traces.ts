@@ -1,6 +1,6 @@
 import type { Database } from "../../../platform/database/database.ts";
 import { type BackgroundService, periodicService } from "../../../platform/lib/background-service.ts";
-import { isUuid } from "../../../platform/lib/ids.ts";
+import { isUuid, runIdOfSpan } from "../../../platform/lib/ids.ts";
 import { isObject } from "../../../platform/lib/json/json.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import type { FromHost, RunKwargs, TraceOrder, TraceParent } from "../../graph-hosts/host.ts";
@@ -196,10 +196,7 @@ function parentOf(kwargs: RunKwargs): TraceParent | undefined {
   if (typeof dotted_order === "string" && dotted_order.length <= MAX_ORDER_CHARS && DOTTED_ORDER.test(dotted_order))
     return { kind: "run", dotted_order };
   const [, span_id] = TRACE_PARENT.exec(String(traceparent)) ?? [];
-  // OTLP ingestion derives the same run ID from the span ID.
-  return span_id === undefined
-    ? undefined
-    : { kind: "span", run_id: `00000000-0000-0000-${span_id.slice(0, 4)}-${span_id.slice(4)}` };
+  return span_id === undefined ? undefined : { kind: "span", run_id: runIdOfSpan(span_id) };
 }
 
 const DELETION_INTERVAL_MS = 10_000;

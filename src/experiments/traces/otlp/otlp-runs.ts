@@ -1,3 +1,4 @@
+import { runIdOfSpan } from "../../../platform/lib/ids.ts";
 import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import { isoOfMicroseconds } from "../../../platform/lib/times.ts";
 import { type RunFields, RunUpdate } from "../../contract/traces/traces.ts";
@@ -5,7 +6,7 @@ import type { Attachment, RunOperation, TraceChanges } from "../operation.ts";
 import { EVENT_INPUTS, EVENT_OUTPUTS, parsedJson } from "./attribute-table.ts";
 import { type OtlpEvent, type OtlpSpan, type RejectedSpans, STATUS_ERROR } from "./otlp-request.ts";
 import { type RunAttributes, readAttributes } from "./run-attributes.ts";
-import { placeSpans, runIdOf } from "./span-places.ts";
+import { placeSpans } from "./span-places.ts";
 import type { Attributes } from "./wire-fields.ts";
 
 /** The request headers by lower-case name. */
@@ -80,7 +81,8 @@ const RUN_ID_AT_END = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 function readSpan(span: OtlpSpan): SpanRun {
   const { attributes, events, error } = readEvents(span);
   const run = readAttributes(attributes);
-  const run_id = run.run_id ?? RUN_ID_AT_END.exec(run.dotted_order ?? "")?.[0].toLowerCase() ?? runIdOf(span.span_id);
+  const run_id =
+    run.run_id ?? RUN_ID_AT_END.exec(run.dotted_order ?? "")?.[0].toLowerCase() ?? runIdOfSpan(span.span_id);
   if (run.first_token !== undefined) events.push(tokenEvent(span.start_time + Math.round(run.first_token * 1e6)));
   return { span, run_id, run, events, error };
 }
