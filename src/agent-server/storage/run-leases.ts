@@ -1,7 +1,6 @@
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from "kysely";
-import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { Schema } from "../../platform/database/schema.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 

@@ -1,7 +1,7 @@
 import type { Generated } from "kysely";
 import type { CancelAction, MultitaskStrategy, RunStatus, ThreadStatus } from "../contract/records.ts";
 
-declare module "../../platform/database/schema.ts" {
+declare module "../../platform/database/database.ts" {
   interface Schema {
     assistants: AssistantRow;
     assistant_versions: AssistantVersionRow;

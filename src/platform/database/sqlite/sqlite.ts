@@ -5,9 +5,8 @@ import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryComp
 import { type BackgroundService, periodicService } from "../../lib/background-service.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { WorkerRpc } from "../../lib/worker-rpc.ts";
-import { type Database, type Dialect, type Query, StatementCache, type Tx } from "../database.ts";
+import { type Database, type Dialect, type Query, type Schema, StatementCache, type Tx } from "../database.ts";
 import { LocalHints } from "../hints.ts";
-import type { Schema } from "../schema.ts";
 import { createPrivateFile } from "./file-permissions.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { type ConnectionOptions, connect, type Runner, statementsOf } from "./sqlite-connection.ts";
