@@ -44,7 +44,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   "@opentelemetry/otlp-transformer": /^experiments\/traces\/otlp\//,
   "@pydantic/genai-prices": /^experiments\/traces\//,
   re2js: /^experiments\/(traces|datasets)\//,
-  ws: /^(platform|agent-server)\/http\//,
+  ws: /^(app|(platform|agent-server)\/http)\//,
   pino: /^platform\/lib\/log\.ts$/,
   jose: /^access\//,
   oauth4webapi: /^access\//,
