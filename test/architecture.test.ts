@@ -30,12 +30,12 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   hono: /(^|\/)http\/|^app\//,
   "@hono/zod-openapi": /(^|\/)(contract|http)\/|^app\//,
   "@hono/node-server": /^(platform\/http|app)\//,
-  "@a2a-js/sdk": /^agent-server\/a2a\//,
-  "@ag-ui/core": /^agent-server\/ag-ui\//,
+  "@a2a-js/sdk": /^agent-server\/protocols\/a2a\//,
+  "@ag-ui/core": /^agent-server\/protocols\/ag-ui\//,
   "@langchain/core": /^agent-server\/graph-hosts\/inside\//,
   "@langchain/langgraph": /^agent-server\/graph-hosts\/inside\//,
   "@langchain/langgraph-checkpoint": /^agent-server\/graph-hosts\/inside\//,
-  "@modelcontextprotocol/server": /^agent-server\/mcp\//,
+  "@modelcontextprotocol/server": /^agent-server\/protocols\/mcp\//,
   tsx: /^agent-server\/graph-hosts\/inside\//,
   "typescript-5": /^agent-server\/graph-hosts\/type-schemas\//,
   commander: /^cli\//,
@@ -44,7 +44,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   "@opentelemetry/otlp-transformer": /^experiments\/traces\/otlp\//,
   "@pydantic/genai-prices": /^experiments\/traces\//,
   re2js: /^experiments\/(traces|datasets)\//,
-  ws: /^(platform|agent-server)\/http\//,
+  ws: /^(app|(platform|agent-server)\/http)\//,
   pino: /^platform\/lib\/log\.ts$/,
   jose: /^access\//,
   oauth4webapi: /^access\//,
@@ -60,6 +60,8 @@ interface Import {
   from: string;
   to: string;
   types: boolean;
+  /** Whether it is a call of `import()`, which loads the file when it is needed. Such a file cannot be a part of its importer. */
+  isLater: boolean;
 }
 
 const files = globSync("**/*.ts", { cwd: SRC }).sort();
@@ -74,6 +76,7 @@ function importsOf(texts: ReadonlyMap<string, string>): Import[] {
         from,
         to: match[2] ?? match[3] ?? "",
         types: match[1] !== undefined,
+        isLater: match[2] === undefined,
       }),
     ),
   );
@@ -84,6 +87,18 @@ const WEB = resolve(import.meta.dirname, "../web/src");
 const webFiles = globSync("**/*.{ts,tsx}", { cwd: WEB }).sort();
 const webSources = new Map(webFiles.map((file) => [file, readFileSync(join(WEB, file), "utf8")]));
 const webImports = importsOf(webSources);
+
+/** What nothing has to import: the entries of worker threads. */
+const threadEntries = new Set(
+  [...sources].flatMap(([file, text]) =>
+    [...text.matchAll(/new URL\("(\.\/[^"]+)", import\.meta\.url\)/g)].map(
+      ([, entry]) => `${join(dirname(file), entry as string)}.ts`,
+    ),
+  ),
+);
+
+/** Entry points may be small: those of threads, and the index.ts with what other modules may use. */
+const isEntryPoint = (file: string) => threadEntries.has(file) || file.endsWith("/index.ts");
 
 const top = (file: string) => file.split("/")[0] as string;
 const targetOf = ({ from, to }: Import) => relative(SRC, resolve(SRC, dirname(from), to));
@@ -161,7 +176,7 @@ describe("the source", () => {
         if (found.from === file && !found.types && found.to.startsWith(".")) loaded.add(targetOf(found));
     expect(loaded).toContain("experiments/worker/experiments-service.ts");
     expect(
-      [...loaded].filter((file) => /^experiments\/(?!contract|http|storage\/migrations)/.test(file)).sort(),
+      [...loaded].filter((file) => /^experiments\/(?!contract|http|storage\/migrations\.ts)/.test(file)).sort(),
     ).toEqual([
       // Comparisons are sent as CSV page by page.
       "experiments/serialization/csv.ts",
@@ -176,6 +191,31 @@ describe("the source", () => {
       .filter(([file]) => file !== "agent-server/graph-hosts/inside/tracer.ts")
       .map(([file]) => file);
     expect(wrong).toEqual([]);
+  });
+
+  it("has at most 20 entries in a folder", () => {
+    const folders = Map.groupBy(globSync("**/*", { cwd: SRC }), dirname);
+    const large = [...folders]
+      .filter(([, { length }]) => length > 20)
+      .map(([folder, { length }]) => `${folder}: ${length}`);
+    expect(large).toEqual([]);
+  });
+
+  it("has no file below 15 lines, except entry points", () => {
+    const small = [...sources].filter(([, text]) => text.split("\n").length <= 15).map(([file]) => file);
+    expect(small.filter((file) => !isEntryPoint(file))).toEqual([]);
+  });
+
+  it("has fewer than 120 files with one importer, besides entry points and files that are loaded later", () => {
+    const importers = Map.groupBy(
+      imports.filter(({ to }) => to.startsWith(".")),
+      targetOf,
+    );
+    const single = [...importers]
+      .filter(([file, found]) => new Set(found.map(({ from }) => from)).size === 1 && !isEntryPoint(file))
+      .filter(([, found]) => !found.some(({ isLater }) => isLater))
+      .map(([file, [found]]) => `${file}, imported by ${found?.from}`);
+    expect(single.length, single.join("\n")).toBeLessThan(120);
   });
 
   it("keeps its files small", () => {

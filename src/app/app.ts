@@ -8,18 +8,16 @@ import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
 import type { ServerInfo } from "../agent-server/contract/system.ts";
 import { type A2aRoutesOptions, serveA2a } from "../agent-server/http/a2a.ts";
-import { type ActivationOptions, serveActivation } from "../agent-server/http/activation.ts";
 import { serveAgUi } from "../agent-server/http/ag-ui.ts";
 import { serveAssistants } from "../agent-server/http/assistants.ts";
 import { serveCrons } from "../agent-server/http/crons.ts";
+import { type InternalRoutesOptions, serveInternal } from "../agent-server/http/internal.ts";
 import { type McpRoutesOptions, serveMcp } from "../agent-server/http/mcp.ts";
-import { type RunRoutesOptions, serveRuns } from "../agent-server/http/runs.ts";
+import { type RunRoutesOptions, serveRuns, serveWebhooks } from "../agent-server/http/runs.ts";
 import { serveStore } from "../agent-server/http/store.ts";
 import { serveThreadProtocol, type ThreadProtocolOptions } from "../agent-server/http/thread-protocol.ts";
 import { serveThreads, type ThreadRoutesOptions } from "../agent-server/http/threads.ts";
-import { serveTraceOutbox, type TraceOutboxOptions } from "../agent-server/http/trace-outbox.ts";
 import { serveUi, type UiRoutesOptions } from "../agent-server/http/ui.ts";
-import { serveWebhooks } from "../agent-server/http/webhooks.ts";
 import type {
   Assistants,
   Crons,
@@ -74,8 +72,7 @@ export interface AppOptions
     SystemOptions,
     ExperimentsAppOptions,
     AdminRoutesOptions,
-    ActivationOptions,
-    TraceOutboxOptions,
+    InternalRoutesOptions,
     UiRoutesOptions,
     ControlPlaneOptions,
     WebAppOptions {
@@ -174,8 +171,7 @@ export function createApp(options: AppOptions): App {
   if (options.info.flags.a2a) serveA2a(app, options);
   if (!disabled_routes.has("store")) serveStore(app, options.store);
   if (!disabled_routes.has("ui")) serveUi(app, options);
-  serveActivation(app, options);
-  serveTraceOutbox(app, options);
+  serveInternal(app, options);
   if (options.only === "agents") return root;
   serveAdmin(app, options);
   serveControlPlane(app, options);

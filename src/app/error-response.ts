@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { invalidResponse, isVersion2, problemResponse } from "../experiments/http/route.ts";
 import { otlpErrorResponse } from "../experiments/http/traces.ts";
-import { isDiskFull, isUnavailable } from "../platform/database/database-errors.ts";
+import { asApiError, isDiskFull } from "../platform/database/database-errors.ts";
 import { ApiError, InvalidRequestError } from "../platform/errors.ts";
 import type { SelectHeaders } from "../platform/lib/header-selection.ts";
 import type { Log } from "../platform/lib/log.ts";
@@ -35,17 +35,10 @@ export function describeError(
   request: { method: string; path: string; headers?: Record<string, string> },
   log: Log,
 ): { status: number; detail: string; headers: Record<string, string> } {
-  const known = error instanceof ApiError ? error : asUnavailable(error);
+  const known = isDiskFull(error) ? new ApiError("disk_full", {}, error) : asApiError(error);
   if (known.status >= 500)
     log.error({ ...request, status: known.status, code: known.code, cause: known.cause ?? error }, "request failed");
   const headers: Record<string, string> = known.status === 503 ? { "retry-after": "1" } : {};
   if (known.status === 401) headers["www-authenticate"] = "Bearer";
   return { status: known.status, detail: known.message, headers: { ...headers, ...known.headers } };
-}
-
-function asUnavailable(error: unknown): ApiError {
-  if (isDiskFull(error)) return new ApiError("disk_full", {}, error);
-  return isUnavailable(error)
-    ? new ApiError("unavailable", { reason: "The database is unavailable. Try again." }, error)
-    : new ApiError("internal", {}, error);
 }

@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { WebSocketServer } from "ws";
 import type { Config } from "../config/config.ts";
-import type { Env } from "../platform/http/route.ts";
+import type { AcceptSocket, Env } from "../platform/http/route.ts";
 import { sendStreamedBody } from "../platform/http/streamed-body.ts";
-import { isWebSocket, Upgrades } from "../platform/http/upgrades.ts";
 import type { DeploymentFront } from "./deployment-front.ts";
 
 export interface ServerOptions {
@@ -75,4 +76,61 @@ function urlOf(config: Config, server: Server): string {
   const { port } = server.address() as AddressInfo;
   const host = config.host.includes(":") ? `[${config.host}]` : config.host;
   return `http://${host}:${port}${config.mount_prefix}`;
+}
+
+type Fetch = (request: Request, bindings: Env["Bindings"]) => Response | Promise<Response>;
+
+/** Maximum size of a message from a client, the same as the default limit of request bodies. */
+const MAX_MESSAGE_BYTES = 20 * 1024 * 1024;
+
+const isWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === "websocket";
+
+/** Answers requests for WebSockets with the routes of the app, so that all guards of a request apply. */
+class Upgrades {
+  readonly #fetch: Fetch;
+  readonly #server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
+
+  constructor(fetch: Fetch) {
+    this.#fetch = fetch;
+  }
+
+  async handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    // Node removes its own error listener before it emits `upgrade`; without a listener, a socket error would end the process.
+    socket.on("error", () => undefined);
+    let serve: Parameters<AcceptSocket>[0] | undefined;
+    const accept: AcceptSocket = (given) => {
+      serve = given;
+    };
+    const response = await this.#fetch(toRequest(request), { accept });
+    if (serve) this.#server.handleUpgrade(request, socket, head, (accepted) => serve?.(accepted, socket));
+    else socket.end(await textOf(response));
+  }
+
+  /** Closes all sockets with a code after which clients connect again. */
+  stop(): void {
+    for (const socket of this.#server.clients) {
+      socket.close(RESTART, "The service is stopping.");
+      socket.terminate();
+    }
+  }
+}
+
+/** Close code "service restart". */
+const RESTART = 1012;
+
+function toRequest({ method = "GET", url = "/", rawHeaders, headers }: IncomingMessage): Request {
+  const given = new Headers();
+  for (let i = 0; i < rawHeaders.length; i += 2) given.append(rawHeaders[i] as string, rawHeaders[i + 1] as string);
+  return new Request(new URL(url, `http://${headers.host ?? "localhost"}`), { method, headers: given });
+}
+
+/** Returns a refusal as the text of an HTTP response. */
+async function textOf(response: Response): Promise<string> {
+  const body = await response.text();
+  const headers = [...response.headers, ["connection", "close"], ["content-length", String(Buffer.byteLength(body))]];
+  const lines = [
+    `HTTP/1.1 ${response.status} ${response.statusText}`,
+    ...headers.map(([name, value]) => `${name}: ${value}`),
+  ];
+  return `${lines.join("\r\n")}\r\n\r\n${body}`;
 }

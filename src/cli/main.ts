@@ -1,13 +1,21 @@
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { type Config, type Flags, readStorageConfig } from "../config/config.ts";
 import { type Setting, summaryOf } from "../config/settings/setting.ts";
 import { SETTINGS } from "../config/settings/settings.ts";
+import { DEFAULT_SCOPES, SCOPES } from "../platform/contract/caller.ts";
 import { ConfigError } from "../platform/errors.ts";
+import { isObject, type JsonObject, jsonOrUndefined } from "../platform/lib/json/json.ts";
 import { createLog } from "../platform/lib/log.ts";
-import { addOptions, printError } from "./command.ts";
-import { addDeploymentCommands } from "./deployments/command.ts";
-import { addExperimentCommands } from "./experiments/command.ts";
-import { addKeyCommands } from "./keys/command.ts";
+import {
+  addOptions,
+  addServiceCommand,
+  JSON_OPTION,
+  printError,
+  serviceAction,
+  WAIT_OPTIONS,
+  wholeNumber,
+} from "./command.ts";
+import type { CreateFlags, RotateFlags } from "./keys.ts";
 import { serve } from "./serve.ts";
 
 /** Exit status for invalid configuration or command-line arguments. */
@@ -95,4 +103,147 @@ async function migrateOnly(flags: Flags): Promise<void> {
       await database.close();
     }
   }
+}
+
+const DEPLOY_OPTIONS = [
+  new Option("--name <name>", "deployment name (default: the name in package.json, or the folder name)"),
+  new Option("--config <file>", "path to langgraph.json, relative to the project folder (default: langgraph.json)"),
+  new Option("--deployment-type <type>", "deployment type, if the deployment does not exist yet")
+    .choices(["dev_free", "dev", "prod"])
+    .default("dev"),
+  new Option("--install-command <command>", "command that installs dependencies (default: derived from the lock file)"),
+  new Option(
+    "--build-command <command>",
+    "command that builds the project (default: the build script in package.json)",
+  ),
+  ...WAIT_OPTIONS,
+  JSON_OPTION,
+];
+
+const LOG_OPTIONS = [
+  new Option("-f, --follow", "print new lines until interrupted"),
+  new Option("--type <type>", "log to print: the build log, or the log of the running deployment")
+    .choices(["build", "deploy"])
+    .default("deploy"),
+  new Option("--revision <id>", "print only this revision's logs (default with --type build: the latest revision)"),
+  new Option("--limit <n>", "number of recent lines to print").default(100).argParser(wholeNumber(1, 1000)),
+  new Option("--level <level>", "minimum log level").choices(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]),
+  new Option("--json", "print one JSON object per line"),
+];
+
+function addDeploymentCommands(program: Command): void {
+  addServiceCommand(program, "deploy", "deploy a project and wait until it serves traffic", DEPLOY_OPTIONS)
+    .argument("[folder]", "project folder", ".")
+    .action(serviceAction(async () => (await import("./deployments/deploy.ts")).deploy));
+  const deployments = program.command("deployments").description("manage deployments");
+  addServiceCommand(deployments, "list", "list deployments", [JSON_OPTION]).action(
+    serviceAction(async () => (await import("./deployments/deployments.ts")).listDeployments),
+  );
+  addServiceCommand(deployments, "logs", "print a deployment's logs", LOG_OPTIONS)
+    .argument("<deployment>", "deployment name or ID")
+    .action(serviceAction(async () => (await import("./deployments/logs.ts")).printLogs));
+  const rollback = "redeploy an earlier revision without rebuilding it";
+  addServiceCommand(deployments, "rollback", rollback, [...WAIT_OPTIONS, JSON_OPTION])
+    .argument("<deployment>", "deployment name or ID")
+    .argument("[revision]", "revision ID (default: the revision deployed before the current one)")
+    .action(serviceAction(async () => (await import("./deployments/deployments.ts")).rollBack));
+  addServiceCommand(deployments, "delete", "delete a deployment and its threads", [JSON_OPTION])
+    .argument("<deployment>", "deployment name or ID")
+    .action(serviceAction(async () => (await import("./deployments/deployments.ts")).deleteDeployment));
+}
+
+const UPLOAD_OPTIONS = [
+  new Option("--format <format>", "file format")
+    .choices(["auto", "json", "jsonl", "csv", "lm-eval", "promptfoo"])
+    .default("auto"),
+  new Option("--name <experiment>", "experiment name (default: the name in the file, or the file name)"),
+  new Option("--dataset <name>", "dataset name; the dataset is created if it does not exist"),
+  new Option("--dataset-id <id>", "dataset ID, instead of --dataset"),
+  new Option("--description <text>", "experiment description"),
+  new Option("--metadata <json>", "experiment metadata, as a JSON object").argParser(jsonObject),
+  new Option("--provider <id>", "for a promptfoo file: upload only this provider's results (ID or label)"),
+  new Option(
+    "--prompt <label>",
+    "for a promptfoo file: upload only this prompt's results (label, or beginning of the prompt text)",
+  ),
+  new Option("--json", "print the service's response as JSON"),
+];
+
+const EXPORT_OPTIONS = [
+  new Option("--format <format>", "output format (default: derived from the file extension, or json)").choices([
+    "json",
+    "jsonl",
+    "csv",
+  ]),
+  new Option("--output <file>", "file to write (default: standard output)"),
+];
+
+const RUN_OPTIONS = [
+  new Option("--dataset <name>", "dataset to run the assistant on").makeOptionMandatory(),
+  new Option("--assistant <id>", "assistant to run: its ID, or a graph name").makeOptionMandatory(),
+  new Option("--evaluators <file>", "module that exports one evaluator function per feedback key"),
+  new Option("--name <experiment>", "experiment name (default: assistant name and current time)"),
+  new Option("--concurrency <n>", "maximum number of concurrent runs").default(4).argParser(wholeNumber(1, 1000)),
+  new Option("--repetitions <n>", "number of runs per example").default(1).argParser(wholeNumber(1, 1000)),
+  new Option(
+    "--journal <file>",
+    "file that stores finished rows until the upload (default: named after the dataset and assistant)",
+  ),
+  JSON_OPTION,
+];
+
+function addExperimentCommands(program: Command): void {
+  const experiments = program.command("experiments").description("run, upload and export experiments");
+  const upload = "upload results from a file: JSON, JSONL, CSV, lm-evaluation-harness or promptfoo";
+  addServiceCommand(experiments, "upload", upload, UPLOAD_OPTIONS)
+    .argument("<file>", "file to upload")
+    .action(serviceAction(async () => (await import("./experiments/upload.ts")).uploadExperiment));
+  const run = "run an assistant on a dataset, evaluate the outputs and upload the results";
+  addServiceCommand(experiments, "run", run, RUN_OPTIONS)
+    .usage("--dataset <name> --assistant <id> [options]")
+    .action(serviceAction(async () => (await import("./experiments/run.ts")).runExperiment));
+  addServiceCommand(experiments, "export", "export an experiment to a file that can be uploaded again", EXPORT_OPTIONS)
+    .argument("<experiment>", "experiment name or ID")
+    .action(serviceAction(async () => (await import("./experiments/export.ts")).exportExperiment));
+}
+
+function jsonObject(text: string): JsonObject {
+  const value = jsonOrUndefined(text);
+  if (isObject(value)) return value;
+  throw new InvalidArgumentError('It must be a JSON object, such as {"model": "m1"}.');
+}
+
+const CREATE_OPTIONS = [
+  new Option("--name <name>", "key description").makeOptionMandatory().argParser(shortText),
+  new Option("--user <user>", "owner of the key").makeOptionMandatory().argParser(shortText),
+  new Option("--workspace <workspace>", "workspace name or ID; the workspace is created if it does not exist")
+    .default("default")
+    .argParser(shortText),
+  new Option("--scope <scope...>", `allowed scopes (default: ${DEFAULT_SCOPES.join(", ")})`).choices(SCOPES),
+];
+
+const RETIRE_OPTION = new Option("--retire", "remove encryption keys that are no longer in use");
+
+/** The commands open the database directly, so they work before the first start of the service and while it runs. */
+function addKeyCommands(program: Command, storageOptions: readonly Option[]): void {
+  const keys = program.command("keys").description("manage API keys and encryption keys");
+  const add = (name: string, description: string, options: readonly Option[]) =>
+    addOptions(keys.command(name).description(description), [...options, ...storageOptions]);
+  add("create", "create an API key and print it; it cannot be printed again", [...CREATE_OPTIONS, JSON_OPTION]).action(
+    async (flags: CreateFlags) => (await import("./keys.ts")).createKey(flags),
+  );
+  add("list", "list the API keys of all workspaces", [JSON_OPTION]).action(async (flags: Flags & { json?: boolean }) =>
+    (await import("./keys.ts")).listKeys(flags),
+  );
+  add("revoke", "revoke an API key permanently", [])
+    .argument("<id>", "key ID")
+    .action(async (id: string, flags: Flags) => (await import("./keys.ts")).revokeKey(id, flags));
+  add("rotate-encryption", "re-encrypt all secrets with a new key; services can keep running", [RETIRE_OPTION]).action(
+    async (flags: RotateFlags) => (await import("./keys.ts")).rotateEncryption(flags),
+  );
+}
+
+function shortText(text: string): string {
+  if (text.trim() !== "" && text.length <= 256) return text;
+  throw new InvalidArgumentError("It must be 1 to 256 characters long.");
 }

@@ -5,20 +5,20 @@ import type { CorsSettings } from "../platform/lib/cors.ts";
 import type { SelectHeaders } from "../platform/lib/header-selection.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 import { isLoopback } from "../platform/lib/safe-fetch/addresses.ts";
-import { readAuth } from "./auth.ts";
 import { readGraphEnv, readSystemEnv } from "./environment.ts";
-import { readHeaders, readHttpApp } from "./http.ts";
+import { readAuth, readHeaders, readHttpApp } from "./http.ts";
 import {
   fieldsWithoutEffect,
   type GraphSpec,
+  type PythonProject,
   type RouteGroup,
   readCors,
   readDisabled,
   readGraphs,
   readPrefix,
   readProject,
+  readPython,
 } from "./project.ts";
-import { type PythonProject, readPython } from "./python.ts";
 import { deploymentSettings } from "./settings/deployments.ts";
 import { type OidcScopes, oauthSettings } from "./settings/oauth.ts";
 import { runSettings } from "./settings/runs.ts";

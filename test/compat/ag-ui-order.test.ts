@@ -2,7 +2,7 @@ import { HttpAgent } from "@ag-ui/client";
 import { HttpAgent as HttpAgent0 } from "ag-ui-client-0";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AgUiProjector, type RunEnd } from "../../src/agent-server/ag-ui/projector.ts";
+import { AgUiProjector, type RunEnd } from "../../src/agent-server/protocols/ag-ui/projector.ts";
 
 const clients = [
   ["1.0.0", HttpAgent, "1.0"],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LogFrames, LogLines, type LogPosition, sinceOf } from "../../src/control-plane/drivers/docker/log-lines.ts";
+import { LogFrames, LogLines, type LogPosition, sinceOf } from "../../src/control-plane/drivers/docker/log-follower.ts";
 
 type Written = readonly [stream: "stdout" | "stderr", nanoseconds: number, text: string];
 

@@ -16,10 +16,10 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     file: "/src/agent-server/runs/runs.ts",
     before: "if (done) return this.#context.engine.deleteTraces();",
   },
-  "after-new-key": { file: "/src/cli/keys/rotate-encryption.ts", before: "ring.reloadIfChanged();" },
+  "after-new-key": { file: "/src/cli/keys.ts", before: "ring.reloadIfChanged();" },
   "in-reseal": { file: "/src/access/encryption/rotation.ts", before: "after = last.row_id;" },
   "before-key-removal": {
-    file: "/src/cli/keys/rotate-encryption.ts",
+    file: "/src/cli/keys.ts",
     before: 'if (source.kind === "file") new KeyFile(source.path).remove(unused);',
   },
   "build-begins": {
@@ -83,15 +83,15 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     before: "if (fired) engine.publishCancels(fired.cancels);",
   },
   "webhook-is-claimed": {
-    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    file: "/src/agent-server/webhooks/webhook-deliveries.ts",
     before: "for (const delivery of claimed) {",
   },
   "webhook-is-sent": {
-    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    file: "/src/agent-server/webhooks/webhook-deliveries.ts",
     before: 'await database.write((tx) => endDelivery(tx, delivery, { ...result, status: "delivered" }));',
   },
   "webhook-is-stored": {
-    file: "/src/agent-server/webhooks/webhook-sender.ts",
+    file: "/src/agent-server/webhooks/webhook-deliveries.ts",
     before: 'return log.info(fields, "webhook delivered");',
   },
   "before-settle": {

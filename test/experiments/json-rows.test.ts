@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { GrowingBytes } from "../../src/platform/lib/json/growing-bytes.ts";
 import { JsonError, MAX_DEPTH, parseUntrusted } from "../../src/platform/lib/json/json.ts";
 import { JsonRows, type JsonRowsOptions } from "../../src/platform/lib/json/json-rows.ts";
+import { GrowingBytes } from "../../src/platform/lib/json/json-value-scanner.ts";
 import { chunkings, documentTexts, mutate, mutations } from "./json-texts.ts";
 
 /** What was read, or the message of the error. */

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bootstrapMeanInterval, Random, seededRandom } from "../../src/experiments/statistics/bootstrap.ts";
 import { describe as describeNumbers, percentile } from "../../src/experiments/statistics/describe.ts";
-import { comparePair } from "../../src/experiments/statistics/paired.ts";
+import { bootstrapMeanInterval, comparePair, Random, seededRandom } from "../../src/experiments/statistics/paired.ts";
 import { holm, mcnemarExact, normalTail, wilcoxon } from "../../src/experiments/statistics/significance-tests.ts";
 
 /*

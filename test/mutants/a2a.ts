@@ -4,11 +4,10 @@ const HTTP = "test/http/a2a.test.ts";
 const TASKS_OF_CLIENTS = "test/http/a2a-tasks.test.ts";
 const USERS = "test/http/a2a-users.test.ts";
 const PUSH = "test/http/a2a-push.test.ts";
-const TASKS = "src/agent-server/a2a/tasks.ts";
-const REQUESTS = "src/agent-server/a2a/task-requests.ts";
-const OBJECTS = "src/agent-server/a2a/task-objects.ts";
-const UPDATES = "src/agent-server/a2a/task-updates.ts";
-const SERVER = "src/agent-server/a2a/server.ts";
+const TASKS = "src/agent-server/protocols/a2a/tasks.ts";
+const REQUESTS = "src/agent-server/protocols/a2a/task-requests.ts";
+const OBJECTS = "src/agent-server/protocols/a2a/task-objects.ts";
+const SERVER = "src/agent-server/protocols/a2a/server.ts";
 const CONTRACT = "src/agent-server/contract/a2a.ts";
 const STORAGE = "src/agent-server/storage/tasks.ts";
 
@@ -189,7 +188,7 @@ export const A2A_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a2a: the second attempt continues the message of the first",
-    file: UPDATES,
+    file: REQUESTS,
     replace: ['if (mode === "metadata" || mode === "gap") this.#sent.clear();', ""],
     suites: [TASKS_OF_CLIENTS],
   },

@@ -3,9 +3,9 @@ import type { Mutant } from "./mutants.ts";
 const HTTP = "test/http/ag-ui.test.ts";
 const CLIENTS = "test/compat/ag-ui.test.ts";
 const ORDER = "test/compat/ag-ui-order.test.ts";
-const EVENTS = "src/agent-server/ag-ui/message-events.ts";
-const PROJECTOR = "src/agent-server/ag-ui/projector.ts";
-const REQUEST = "src/agent-server/ag-ui/run-request.ts";
+const EVENTS = "src/agent-server/protocols/ag-ui/message-events.ts";
+const PROJECTOR = "src/agent-server/protocols/ag-ui/projector.ts";
+const REQUEST = "src/agent-server/protocols/ag-ui/run-request.ts";
 
 export const AG_UI_MUTANTS: readonly Mutant[] = [
   {
@@ -58,7 +58,7 @@ export const AG_UI_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "ag-ui: arguments of tool calls change prototypes",
-    file: "src/agent-server/ag-ui/messages.ts",
+    file: "src/agent-server/protocols/ag-ui/messages.ts",
     replace: ["return parseUntrusted(text);", "return JSON.parse(text);"],
     suites: [HTTP],
   },

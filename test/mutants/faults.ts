@@ -16,7 +16,7 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "faults: a prune deletes the checkpoints from which a DeltaChannel is rebuilt",
-    file: "src/agent-server/storage/checkpoints/prune.ts",
+    file: "src/agent-server/storage/checkpoints/checkpoints.ts",
     replace: ["if (!row.metadata.includes('\"counters_since_delta_snapshot\"')) break;", "break;"],
     suites: ["test/http/thread-ttl.test.ts"],
   },
@@ -31,13 +31,13 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "faults: processes send the same webhook",
-    file: "src/agent-server/webhooks/webhook-sender.ts",
+    file: "src/agent-server/webhooks/webhook-deliveries.ts",
     replace: ["lease_ms = timeout_ms + LEASE_MARGIN_MS", "lease_ms = timeout_ms * 0"],
     suites: ["test/engine/webhooks.test.ts"],
   },
   {
     name: "faults: the webhook of a killed process is lost",
-    file: "src/agent-server/webhooks/webhook-sender.ts",
+    file: "src/agent-server/webhooks/webhook-deliveries.ts",
     replace: ["lease_ms = timeout_ms + LEASE_MARGIN_MS", "lease_ms = timeout_ms * 1000"],
     suites: ["test/engine/webhooks.test.ts"],
   },

@@ -52,13 +52,13 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "isolation: users cancel MCP calls of others",
-    file: "src/agent-server/mcp/tool-calls.ts",
+    file: "src/agent-server/protocols/mcp/tool-calls.ts",
     replace: ["[tenant_id, user_id, session_id, request_id]", "[tenant_id, session_id, request_id]"],
     suites: ["test/http/mcp.test.ts"],
   },
   {
     name: "isolation: users answer the interrupts of others' MCP calls",
-    file: "src/agent-server/mcp/tool-calls.ts",
+    file: "src/agent-server/protocols/mcp/tool-calls.ts",
     replace: ["configurable?.user_id === user_id ? run", "configurable?.user_id ? run"],
     suites: ["test/http/mcp.test.ts"],
   },

@@ -44,7 +44,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "engine: two runs of a thread run at once (no unique index)",
-    file: "src/agent-server/storage/migrations/001-agent-server.ts",
+    file: "src/agent-server/storage/migrations/001-009.ts",
     replace: ["create unique index runs_one_running_per_thread", "create index runs_one_running_per_thread"],
     suites: ["test/storage/conformance.test.ts"],
   },

@@ -16,7 +16,7 @@ export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "rollout: an old rollout becomes active again",
-    file: "src/agent-server/storage/active-rollout.ts",
+    file: "src/agent-server/storage/run-leases.ts",
     replace: ['.where("active_rollout.rollout", "<", rollout)', '.where("active_rollout.rollout", "<>", rollout)'],
     suites: ["test/storage/conformance.test.ts"],
   },

@@ -1,8 +1,8 @@
 import type { Mutant } from "./mutants.ts";
 
-const SOCKET = { file: "src/agent-server/http/thread-socket.ts", suites: ["test/http/thread-socket.test.ts"] };
+const SOCKET = { file: "src/agent-server/http/thread-protocol.ts", suites: ["test/http/thread-socket.test.ts"] };
 const STREAMS = {
-  file: "src/agent-server/thread-protocol/thread-streams.ts",
+  file: "src/agent-server/protocols/thread-protocol/thread-streams.ts",
   suites: ["test/http/thread-protocol.test.ts"],
 };
 const DEPLOYED = ["test/control/custom-auth.test.ts"];

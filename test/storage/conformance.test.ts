@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { activateRolloutIfNewer } from "../../src/agent-server/storage/active-rollout.ts";
 import { EventReader } from "../../src/agent-server/storage/event-reader.ts";
 import { insertEvents } from "../../src/agent-server/storage/events.ts";
 import { findLostRuns } from "../../src/agent-server/storage/lost-runs.ts";
 import {
+  activateRolloutIfNewer,
   claimRuns,
   endRunIfHeld,
   holdsLease,

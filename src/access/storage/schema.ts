@@ -4,7 +4,7 @@ import type { Role } from "../../platform/contract/caller.ts";
  * The tables of the access module. `_at` and `_until` are milliseconds since the epoch, lists and objects are JSON text,
  * flags are 0 or 1. Sealed columns are encrypted and bound to their row (src/access/encryption/seal.ts).
  */
-declare module "../../platform/database/schema.ts" {
+declare module "../../platform/database/database.ts" {
   interface Schema {
     workspaces: WorkspaceRow;
     workspace_members: WorkspaceMemberRow;

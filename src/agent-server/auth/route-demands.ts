@@ -3,13 +3,13 @@ import { searchable } from "../../platform/contract/fields.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { Authorize, RequestParts } from "../../platform/http/route.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
-import { threadIdOf } from "../ag-ui/run-request.ts";
 import type { RunAgentInput } from "../contract/ag-ui.ts";
 import { appRunRoutes } from "../contract/app-runs.ts";
 import { appThreadRoutes } from "../contract/app-threads.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import { itemPut, itemSearch, namespaceList } from "../contract/store.ts";
 import type { AuthEvent } from "../graph-hosts/auth-queries.ts";
+import { threadIdOf } from "../protocols/ag-ui/run-request.ts";
 
 /** The parts of a request, after validation by its route. */
 interface Parts extends RequestParts {

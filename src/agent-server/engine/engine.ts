@@ -16,8 +16,7 @@ import { Cancellations } from "./settlement/cancellations.ts";
 import type { SettleContext } from "./settlement/settle.ts";
 import { EventLog } from "./streams/event-log.ts";
 import { ThreadLog } from "./streams/thread-log.ts";
-import { RunTraces, type TracingSettings } from "./tracing/run-traces.ts";
-import { TraceDeletions } from "./tracing/trace-deletions.ts";
+import { RunTraces, TraceDeletions, type TracingSettings } from "./tracing/run-traces.ts";
 import { TraceQueue, type TraceStore } from "./tracing/trace-queue.ts";
 import { Worker } from "./worker.ts";
 

@@ -6,5 +6,5 @@ export { applyMultitaskStrategy, cancelLocked, type PendingCancel } from "./sett
 export type { Cancellations } from "./settlement/cancellations.ts";
 export type { StreamedEvent } from "./streams/event-log.ts";
 export { endOf, type Position, START, type ThreadEvent } from "./streams/thread-log.ts";
-export { TraceOutbox } from "./tracing/trace-outbox.ts";
 export type { TraceStore } from "./tracing/trace-queue.ts";
+export { TraceOutbox } from "./tracing/trace-queue.ts";

@@ -42,7 +42,7 @@ export interface HostSetup {
   app?: ModuleExport | undefined;
   /** The authentication module of the project. Loaded when it is first needed. */
   auth?: ModuleExport | undefined;
-  /** For Python graphs: see config/python.ts. */
+  /** For Python graphs: see readPython() in config/project.ts. */
   python?: { version: string | undefined; sys_path: readonly string[] } | undefined;
 }
 

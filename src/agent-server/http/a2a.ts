@@ -4,12 +4,12 @@ import { type BaseUrlOptions, baseUrlOf } from "../../platform/http/base-url.ts"
 import { clientAbortOf } from "../../platform/http/client-abort.ts";
 import { keepAliveResponse } from "../../platform/http/json-responses.ts";
 import { type App, type Env, serve } from "../../platform/http/route.ts";
-import type { CardOptions } from "../a2a/agent-card.ts";
-import type { A2aRequest, A2aTasks } from "../a2a/tasks.ts";
 import { a2aRoutes } from "../contract/a2a.ts";
 import type { Assistant } from "../contract/records.ts";
 import type { StreamedEvent } from "../engine/index.ts";
 import type { GraphCatalog } from "../graph-catalog.ts";
+import type { CardOptions } from "../protocols/a2a/agent-card.ts";
+import type { A2aRequest, A2aTasks } from "../protocols/a2a/tasks.ts";
 import { messageIn } from "./json-rpc.ts";
 import type { RunRoutesOptions } from "./runs.ts";
 import { DataFormatter, sseResponse } from "./sse.ts";
@@ -46,7 +46,7 @@ export function serveA2a(app: App, options: A2aRoutesOptions): void {
   const sendCard = async (caller: A2aRequest["caller"], assistant_id: string, context: Context<Env>) => {
     const assistant = await a2a.tasks.findAssistant({ caller, authorize: undefined }, assistant_id);
     await a2a.tasks.requireMessages(assistant);
-    const { cardFor } = await import("../a2a/server.ts");
+    const { cardFor } = await import("../protocols/a2a/server.ts");
     const card = await cardFor(await cardOptions(assistant, context), context.req.header("a2a-version"));
     return context.json(card, 200, { vary: "A2A-Version", "cache-control": "private, no-cache" });
   };
@@ -77,7 +77,7 @@ export function serveA2a(app: App, options: A2aRoutesOptions): void {
     };
     const assistant = await a2a.tasks.findAssistant(request, context.req.param("assistant_id"));
     // Imported with the first request: most services have no A2A clients.
-    const { answerTo, isStream } = await import("../a2a/server.ts");
+    const { answerTo, isStream } = await import("../protocols/a2a/server.ts");
     const client = clientAbortOf(context);
     const served = { ...request, assistant, card: await cardOptions(assistant, context), signal: client.signal };
     const answer = answerTo({ tasks: a2a.tasks, runs, log }, served, body, context.req.header("a2a-version"));

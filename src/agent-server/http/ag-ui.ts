@@ -2,11 +2,11 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { clientAbortOf } from "../../platform/http/client-abort.ts";
 import { type App, serve } from "../../platform/http/route.ts";
-import type { AgUiProjector } from "../ag-ui/projector.ts";
-import { hasCommand, openInterrupts, runOf, threadIdOf } from "../ag-ui/run-request.ts";
 import { agUiRoutes } from "../contract/ag-ui.ts";
 import type { Interrupt } from "../contract/records.ts";
 import type { StreamedEvent } from "../engine/index.ts";
+import type { AgUiProjector } from "../protocols/ag-ui/projector.ts";
+import { hasCommand, openInterrupts, runOf, threadIdOf } from "../protocols/ag-ui/run-request.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Threads } from "../threads/threads.ts";
 import type { RunRoutesOptions } from "./runs.ts";
@@ -27,7 +27,7 @@ export function serveAgUi(app: App, options: AgUiRoutesOptions): void {
 
   serve(app, agUiRoutes.runAgent, async ({ caller, params: { assistant_id }, body, context }) => {
     // Imported on first use: most services have no AG-UI clients.
-    const { AgUiProjector } = await import("../ag-ui/projector.ts");
+    const { AgUiProjector } = await import("../protocols/ag-ui/projector.ts");
     const projector = new AgUiProjector(body);
     const thread_id = threadIdOf(caller, body.threadId);
     await runs.requireAssistant(caller, assistant_id);

@@ -3,7 +3,7 @@ import { clientAbortOf } from "../../platform/http/client-abort.ts";
 import type { App } from "../../platform/http/route.ts";
 import { isUuid, newId } from "../../platform/lib/ids.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
-import type { McpServerOptions } from "../mcp/server.ts";
+import type { McpServerOptions } from "../protocols/mcp/server.ts";
 import { messageIn, refusal } from "./json-rpc.ts";
 import type { RunRoutesOptions } from "./runs.ts";
 import { withHeadersOf } from "./trace-headers.ts";
@@ -41,7 +41,7 @@ export function serveMcp(app: App, options: McpRoutesOptions): void {
     const isCall = body.method === "tools/call";
     if (isCall) context.get("requireOpenResponse")();
     // Imported with the first request: the SDK takes 50 ms and 6 MB.
-    const { serveRequest } = await import("../mcp/server.ts");
+    const { serveRequest } = await import("../protocols/mcp/server.ts");
     const client = clientAbortOf(context);
     const served = {
       caller: context.get("caller"),

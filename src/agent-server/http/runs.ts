@@ -8,9 +8,11 @@ import type { SelectHeaders } from "../../platform/lib/header-selection.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import type { OnDisconnect, StatelessRunCreate } from "../contract/runs.ts";
+import { webhookRoutes } from "../contract/webhooks.ts";
 import type { Cancellations, StreamedEvent } from "../engine/index.ts";
 import type { Disconnects } from "../runs/disconnects.ts";
 import { type RunPath, type Runs, toRun } from "../runs/runs.ts";
+import type { WebhookDeliveries } from "../webhooks/webhook-deliveries.ts";
 import { selectFields } from "./select.ts";
 import { SseFormatter, sseResponse } from "./sse.ts";
 import { withHeadersOf } from "./trace-headers.ts";
@@ -238,4 +240,14 @@ function queryOf(context: Context, cancel: boolean): string {
   searchParams.delete("cancel_on_disconnect");
   if (cancel) searchParams.set("cancel_on_disconnect", "true");
   return searchParams.size === 0 ? "" : `?${searchParams}`;
+}
+
+export function serveWebhooks(app: App, webhooks: WebhookDeliveries): void {
+  serve(app, webhookRoutes.listWebhookDeliveries, async ({ caller, query, context }) =>
+    context.json(await webhooks.list(caller, query)),
+  );
+
+  serve(app, webhookRoutes.redeliverWebhook, async ({ caller, params, context }) =>
+    context.json(await webhooks.redeliver(caller, params.run_id)),
+  );
 }

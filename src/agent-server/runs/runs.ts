@@ -12,12 +12,12 @@ import { type AgentContext, requireLanguage } from "../context.ts";
 import type { Run, RunStatus } from "../contract/records.ts";
 import type { RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
 import { applyMultitaskStrategy, type PendingCancel, type StreamedEvent, snapshotOf } from "../engine/index.ts";
+import { toRunEvents } from "../protocols/thread-protocol/protocol-events.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import { deleteRun } from "../storage/run-deletion.ts";
 import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun, type RunFilter } from "../storage/runs.ts";
 import type { AssistantRow, RunKey, RunRow, ThreadRow } from "../storage/schema.ts";
 import { insertThread, isThreadExpired, lockThread, setThreadBusy } from "../storage/threads.ts";
-import { toRunEvents } from "../thread-protocol/protocol-events.ts";
 import { MAX_TRIES, requireCheckpoint, requireThread, type ThreadStates } from "../threads/thread-states.ts";
 import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } from "./merge-request.ts";
 

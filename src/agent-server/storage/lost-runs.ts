@@ -1,8 +1,6 @@
 import { type ExpressionBuilder, sql } from "kysely";
-import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { Schema } from "../../platform/database/schema.ts";
-import { isActiveRollout } from "./active-rollout.ts";
-import { returnToQueue } from "./run-leases.ts";
+import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
+import { isActiveRollout, returnToQueue } from "./run-leases.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 

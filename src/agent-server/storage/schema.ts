@@ -2,7 +2,7 @@ import type { Generated } from "kysely";
 import type { CancelAction, MultitaskStrategy, RunStatus, ThreadStatus } from "../contract/records.ts";
 import type { Language } from "../graph-hosts/host.ts";
 
-declare module "../../platform/database/schema.ts" {
+declare module "../../platform/database/database.ts" {
   interface Schema {
     assistants: AssistantRow;
     assistant_versions: AssistantVersionRow;
@@ -290,7 +290,7 @@ interface StoreVectorTable extends Omit<StoreVectorRow, "vector_no"> {
   vector_no: Generated<number>;
 }
 
-/** A copy of a vector for pgvector. The table exists only on Postgres with this extension; see storage/store/embeddings.ts. */
+/** A copy of a vector for pgvector. The table exists only on Postgres with this extension; see storage/store/vectors.ts. */
 export interface StoreEmbeddingRow extends Pick<StoreVectorRow, "vector_no" | "tenant_id" | "namespace"> {
   dims: number;
   /** In the binary format of pgvector. */

@@ -1,8 +1,7 @@
 import { type RawBuilder, sql, type UpdateObject } from "kysely";
 import type { MetadataFilter } from "../../platform/contract/caller.ts";
-import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { Schema } from "../../platform/database/schema.ts";
 import type { ThreadStatus } from "../contract/records.ts";
 import type { ThreadRow } from "./schema.ts";
 import { accessible } from "./search.ts";

@@ -6,7 +6,7 @@ import type { Log } from "../../platform/lib/log.ts";
 import { filterOf } from "../auth/grants.ts";
 import type { AgentContext } from "../context.ts";
 import type { ThreadPrune, ThreadStorage } from "../contract/threads.ts";
-import { checkpointSizes, keepNewestCheckpoints } from "../storage/checkpoints/prune.ts";
+import { checkpointSizes, keepNewestCheckpoints } from "../storage/checkpoints/checkpoints.ts";
 import type { ThreadRow } from "../storage/schema.ts";
 import { listExpiredThreads, lockThread, setPruned } from "../storage/threads.ts";
 import { requireThread } from "./thread-states.ts";

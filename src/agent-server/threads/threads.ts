@@ -18,6 +18,7 @@ import {
   type ThreadEvent,
 } from "../engine/index.ts";
 import { mergedMetadata } from "../metadata.ts";
+import { toRunEvents } from "../protocols/thread-protocol/protocol-events.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
 import { countThreads, searchThreads } from "../storage/thread-search.ts";
@@ -30,7 +31,6 @@ import {
   patchThread,
   type ThreadTtl,
 } from "../storage/threads.ts";
-import { toRunEvents } from "../thread-protocol/protocol-events.ts";
 import { requireThread, type ThreadStates } from "./thread-states.ts";
 
 export class Threads {

@@ -1,5 +1,5 @@
+import { WebhookSender } from "../../agent-server/webhooks/webhook-deliveries.ts";
 import { WebhookPolicy } from "../../agent-server/webhooks/webhook-policy.ts";
-import { WebhookSender } from "../../agent-server/webhooks/webhook-sender.ts";
 import type { Config } from "../../config/config.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { BodyParser } from "../../platform/http/body-parser.ts";

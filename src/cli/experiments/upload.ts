@@ -2,10 +2,14 @@ import type { UploadResult } from "../../experiments/contract/upload.ts";
 import { isObject, type JsonObject, jsonOrUndefined } from "../../platform/lib/json/json.ts";
 import { CommandError, type Target } from "../command.ts";
 import { type Answer, describeFailure, detailOf, jsonOf, request } from "../service-client.ts";
-import { detectFormat, type Format, READERS } from "./formats/formats.ts";
+import { readCsv } from "./formats/csv.ts";
+import { linesOf, readJson, readJsonl } from "./formats/json.ts";
+import { valuesOf } from "./formats/json-walk.ts";
+import { readLmEval } from "./formats/lm-eval.ts";
+import { readPromptfoo } from "./formats/promptfoo.ts";
 import { InputFile } from "./input-file.ts";
 import { countOf, Progress } from "./progress.ts";
-import type { Results } from "./rows.ts";
+import type { ReadFormat, Results } from "./rows.ts";
 
 export interface UploadFlags {
   format: "auto" | Format;
@@ -186,4 +190,63 @@ export function summaryOf(
   Dataset     ${dataset.name} (${dataset.id})
   View        ${page}
 `;
+}
+
+type Format = "json" | "jsonl" | "csv" | "lm-eval" | "promptfoo";
+
+const READERS: Record<Format, ReadFormat> = {
+  json: readJson,
+  jsonl: readJsonl,
+  csv: readCsv,
+  "lm-eval": readLmEval,
+  promptfoo: readPromptfoo,
+};
+
+/** @throws CommandError when neither the extension nor the first bytes identify the format */
+async function detectFormat(file: InputFile): Promise<Format> {
+  if (file.extension === ".csv") return "csv";
+  if (file.extension === ".json") return detectDocument(file);
+  if (file.extension === ".jsonl" || file.extension === ".ndjson") return detectLine(asObject(await firstLine(file)));
+  const start = (await file.firstChunk()).trimStart();
+  const [line = ""] = start.split("\n", 1);
+  const object = asObject(line);
+  // A complete object on the first line is a row, unless the file is an upload written on one line.
+  if (object && !("results" in object)) return detectLine(object);
+  if (/^[[{]/.test(start)) return detectDocument(file);
+  if (line.includes(",")) return "csv";
+  throw file.error("", "the format cannot be detected. Set it with --format.");
+}
+
+function detectLine(object: object | undefined): Format {
+  if (!object) return "jsonl";
+  if ("doc" in object && ("resps" in object || "filtered_resps" in object)) return "lm-eval";
+  return isPromptfooResult(object) ? "promptfoo" : "jsonl";
+}
+
+const isPromptfooResult = (object: object): boolean =>
+  !("inputs" in object) && ["namedScores", "gradingResult", "promptIdx", "latencyMs"].some((name) => name in object);
+
+/** Detects the format from the first element of the list `results` or of the root list. If `results` is an object, it is promptfoo. */
+async function detectDocument(file: InputFile): Promise<Format> {
+  let isNested = false;
+  const values = valuesOf(file, (path, first) => {
+    if (path.length === 0) return "enter";
+    if (path.length === 1 && path[0] === "results") {
+      isNested = first === "{";
+      return isNested ? "stop" : "enter";
+    }
+    return path.at(-1) === "*" ? "take" : "skip";
+  });
+  for await (const { value } of values) return isObject(value) && isPromptfooResult(value) ? "promptfoo" : "json";
+  return isNested ? "promptfoo" : "json";
+}
+
+async function firstLine(file: InputFile): Promise<string> {
+  for await (const { text } of linesOf(file)) return text;
+  return "";
+}
+
+function asObject(text: string): object | undefined {
+  const value = jsonOrUndefined(text);
+  return isObject(value) ? value : undefined;
 }

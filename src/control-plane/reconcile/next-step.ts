@@ -1,10 +1,16 @@
 import { SKIPPED_MESSAGE } from "../storage/revisions.ts";
-import type { RevisionRow, RevisionStatus } from "../storage/schema.ts";
-import { type DeploymentState, fingerprint, rolloutId, rolloutInstancesOf, upstreamsOf } from "./deployment-state.ts";
+import type { InstanceRow, RevisionRow, RevisionStatus } from "../storage/schema.ts";
+import {
+  type DeploymentState,
+  fingerprint,
+  roleOf,
+  rolloutId,
+  rolloutInstancesOf,
+  upstreamsOf,
+} from "./deployment-state.ts";
 import { replicasOf } from "./instance-spec.ts";
-import { instanceStep, nextCheckAt } from "./instance-step.ts";
 import { isTerminal } from "./revision-transitions.ts";
-import { type Facts, keyOf, type ReconcileStep, type StepSettings } from "./steps.ts";
+import { type Facts, type InstanceJob, keyOf, type ReconcileStep, type StepSettings } from "./steps.ts";
 
 /** A driver failure is permanent after the first attempt and three retries. */
 const MAX_FAILURES = 4;
@@ -200,3 +206,105 @@ const isBusy = ({ jobs, failures }: Facts): boolean =>
   jobs.size > 0 || [...failures.values()].some(({ backing_off }) => backing_off);
 
 const isInProgress = (status: RevisionStatus) => !isTerminal(status);
+
+/** Grace period of an instance that has served requests: longer than an agent server takes to return its runs to the queue. */
+export const GRACE_MS = 45_000;
+/** Grace period of an instance whose runs need not be returned: it never served requests, or the deployment is being deleted. */
+const SHORT_GRACE_MS = 5_000;
+
+function instanceStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep | undefined {
+  for (const instance of state.instances) {
+    const nextOf = roleOf(instance, state) === "retiring" ? retiringStep : activeStep;
+    const step = nextOf(instance, state, facts, settings);
+    if (step) return step;
+  }
+  return undefined;
+}
+
+function retiringStep(
+  instance: InstanceRow,
+  state: DeploymentState,
+  facts: Facts,
+  { drain_ms }: StepSettings,
+): ReconcileStep | undefined {
+  const isDeleted = state.deployment.status === "AWAITING_DELETE";
+  if (instance.state !== "draining" || (isDeleted && (instance.drain_until ?? 0) > state.now)) {
+    return { do: "drain", instances: [instance], drain_ms: isDeleted ? 0 : drain_ms };
+  }
+  const revision = revisionOf(instance, state);
+  for (const kind of ["ensure", "readiness", "watch"] as const) {
+    const key = keyOf({ kind, instance, revision });
+    if (facts.jobs.get(key)?.aborted === false) return { do: "abort job", key };
+  }
+  const stop = { kind: "stop", instance, grace_ms: isDeleted ? SHORT_GRACE_MS : graceOf(instance, revision) } as const;
+  if (hasRunningJob(instance, revision, facts) || facts.failures.get(keyOf(stop))?.backing_off) return undefined;
+  const isDone = (instance.drain_until ?? 0) <= state.now || facts.inFlight(instance.instance_id) === 0;
+  return isDone ? { do: "start job", job: stop } : undefined;
+}
+
+/** After a failed redeployment, the instances of the earlier rollout of the revision still serve. */
+const graceOf = ({ rollout }: InstanceRow, { status, deploying_at }: RevisionRow) =>
+  status === "DEPLOYED" || rollout !== deploying_at ? GRACE_MS : SHORT_GRACE_MS;
+
+function activeStep(
+  instance: InstanceRow,
+  state: DeploymentState,
+  { jobs, failures, attached, held_since }: Facts,
+  { deadline_ms, stable_ms }: StepSettings,
+): ReconcileStep | undefined {
+  const revision = revisionOf(instance, state);
+  const job = (kind: InstanceJob["kind"]): InstanceJob => ({ kind, instance, revision });
+  const start = (kind: InstanceJob["kind"]): ReconcileStep | undefined => {
+    const key = keyOf(job(kind));
+    return jobs.has(key) || failures.get(key)?.backing_off ? undefined : { do: "start job", job: job(kind) };
+  };
+  if (jobs.has(keyOf(job("restart")))) return undefined;
+  if (instance.state === "wanted" || !attached.has(instance.instance_id)) {
+    return (instance.restart_at ?? 0) > state.now ? undefined : start("ensure");
+  }
+  if (instance.state === "starting") {
+    // During a rollout, the revision fails at its deadline. A serving instance that does not become ready again is restarted.
+    const isLate =
+      roleOf(instance, state) === "serving" && Math.max(instance.updated_at, held_since) + deadline_ms <= state.now;
+    if (!isLate) return start("readiness");
+    const readiness = jobs.get(keyOf(job("readiness")));
+    if (readiness) return readiness.aborted ? undefined : { do: "abort job", key: keyOf(job("readiness")) };
+    return start("restart");
+  }
+  if (instance.restarts > 0 && instance.updated_at + stable_ms <= state.now) return { do: "reset restarts", instance };
+  return start("watch");
+}
+
+const hasRunningJob = (instance: InstanceRow, revision: RevisionRow, { jobs }: Facts): boolean =>
+  (["ensure", "readiness", "watch", "restart"] as const).some((kind) =>
+    jobs.has(keyOf({ kind, instance, revision })),
+  ) || jobs.has(keyOf({ kind: "stop", instance, grace_ms: 0 }));
+
+/** Time at which an instance may need another step even if no row changes. */
+function nextCheckAt(
+  instance: InstanceRow,
+  state: DeploymentState,
+  facts: Facts,
+  { deadline_ms, stable_ms, drain_check_ms }: StepSettings,
+): number {
+  const { now } = state;
+  switch (instance.state) {
+    case "wanted":
+      return instance.restart_at ?? Number.POSITIVE_INFINITY;
+    case "starting":
+      return roleOf(instance, state) === "serving"
+        ? Math.max(instance.updated_at, facts.held_since) + deadline_ms
+        : Number.POSITIVE_INFINITY;
+    case "ready":
+      return instance.restarts > 0 ? instance.updated_at + stable_ms : Number.POSITIVE_INFINITY;
+    case "draining": {
+      const until = instance.drain_until ?? 0;
+      const isWaiting = until > now && facts.inFlight(instance.instance_id) < Number.POSITIVE_INFINITY;
+      return isWaiting ? Math.min(until, now + drain_check_ms) : until;
+    }
+  }
+}
+
+/** The row always exists, because {@link DeploymentState} contains the revisions of all instances. */
+const revisionOf = ({ revision_id }: InstanceRow, { revisions }: DeploymentState): RevisionRow =>
+  revisions.find((revision) => revision.revision_id === revision_id) as RevisionRow;

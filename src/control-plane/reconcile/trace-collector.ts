@@ -1,11 +1,12 @@
 import { Agent, type IncomingMessage, request } from "node:http";
+import { z } from "zod";
+import { uuid } from "../../platform/contract/fields.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { Wait } from "../../platform/lib/clock.ts";
 import { parseUntrusted } from "../../platform/lib/json/json.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { Semaphore } from "../../platform/lib/semaphore.ts";
 import { withTimeout } from "../../platform/lib/signal.ts";
-import { deletedRuns, type ReportedTraceEnd, traceEnd } from "../contract/instance-traces.ts";
 
 /** Stores the traces of workspaces. All methods must be idempotent, because calls are repeated after errors. */
 export interface CollectedTraces {
@@ -163,3 +164,21 @@ function parsed<T>(schema: { parse(value: unknown): T }, body: Uint8Array): T {
     throw new ApiError("invalid_request", { reason: "The instance sent an invalid trace report." }, cause as Error);
   }
 }
+
+/** Accepted times are from 1901 to 2250, as for ingested runs. */
+const [MIN_TIME_MS, MAX_TIME_MS] = [Date.UTC(1901, 0), Date.UTC(2250, 0)];
+
+/** An instance's report that an agent run has ended. The runs of its trace that are still open get the error `open_error`. */
+const traceEnd = z.object({
+  run_id: uuid,
+  name: z.string().max(1_000),
+  session_name: z.string().min(1).max(1_000),
+  started_at: z.int().min(MIN_TIME_MS).max(MAX_TIME_MS),
+  error: z.string().optional(),
+  open_error: z.string(),
+});
+
+type ReportedTraceEnd = z.infer<typeof traceEnd>;
+
+/** IDs of the agent runs whose traces are to be deleted. */
+const deletedRuns = z.array(uuid).max(1_000);

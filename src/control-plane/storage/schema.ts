@@ -5,7 +5,7 @@ import type { DeploymentStatus, RevisionStatus as ShownRevisionStatus } from "..
  * The tables of the control plane in both databases. `*_at` and `*_until` are milliseconds since the epoch, lists and objects are JSON
  * text, flags are 0 or 1. Sealed columns are encrypted and bound to their row (src/access/encryption/seal.ts).
  */
-declare module "../../platform/database/schema.ts" {
+declare module "../../platform/database/database.ts" {
   interface Schema {
     deployments: DeploymentRow;
     revisions: RevisionRow;

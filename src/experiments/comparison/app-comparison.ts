@@ -30,7 +30,7 @@ import {
   numbersOf,
   sortIndexes,
 } from "./example-indexes.ts";
-import { contentsOfRuns, exampleOfRuns } from "./run-examples.ts";
+import { contentsOfRuns, exampleOfRuns } from "./examples-with-runs.ts";
 
 const MAX_ERROR_CHARS = 200;
 

@@ -17,13 +17,12 @@ import {
 import { RUN_SERIALIZER, type RunWithFeedback, selectedNames } from "../serialization/run-records.ts";
 import { type RunRelatives, toTracedRun } from "../serialization/trace-records.ts";
 import { type FoundRun, runKeyText, toAnyRunsV2 } from "../sessions/runs.ts";
-import type { VersionedExample } from "../storage/examples.ts";
+import { allVersionsAt, type VersionedExample } from "../storage/examples.ts";
 import { feedbackAt } from "../storage/feedback.ts";
 import { type FullRun, type RunWithOutputs, runsAt } from "../storage/runs.ts";
-import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
+import type { DatasetRow, ExampleVersionRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
 import { attachmentsOf, type FullTraceRun, runsOfTraces, traceRunsById } from "../storage/traces/trace-search.ts";
 import { examplesByIndex, findExampleIndexes, numbersOf } from "./example-indexes.ts";
-import { contentsOfRuns, exampleOfRuns } from "./run-examples.ts";
 
 const DEFAULT_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1000;
@@ -184,4 +183,43 @@ async function addRelatives(tx: Tx, { tenant_id, dataset_no }: DatasetRow, rows:
       attachments: toAttachmentUrls(attachments.get(run_no) ?? [], attachmentUrl(base_url)),
     };
   }
+}
+
+type VersionedRun = Pick<RunWithOutputs, "example_index" | "example_version">;
+type Content = Pick<ExampleVersionRow, "inputs" | "outputs">;
+type ContentOf = (run: VersionedRun) => Content | undefined;
+
+/** Returns a function that finds the example version a run used. Most runs used the newest version, which is already loaded. */
+export async function contentsOfRuns(
+  tx: Tx,
+  dataset_no: number,
+  examples: ReadonlyMap<number, VersionedExample>,
+  runs: readonly VersionedRun[],
+): Promise<ContentOf> {
+  const isNewest = ({ example_index, example_version }: VersionedRun) =>
+    examples.get(example_index)?.version === example_version;
+  const indexes = [...new Set(runs.filter((run) => !isNewest(run)).map(({ example_index }) => example_index))];
+  const columns = ["example_index", "version", "inputs", "outputs"] as const;
+  const versions = indexes.length === 0 ? [] : await allVersionsAt(tx, dataset_no, indexes, columns);
+  const byVersion = new Map(versions.map((row) => [`${row.example_index}/${row.version}`, row]));
+  return (run) =>
+    isNewest(run) ? examples.get(run.example_index) : byVersion.get(`${run.example_index}/${run.example_version}`);
+}
+
+/**
+ * The example that a row of a comparison shows: inputs, reference outputs and attachments of the newest version that one of the runs used.
+ * Metadata and splits come from the newest version of the example, because filters use that version.
+ */
+export function exampleOfRuns(
+  example: VersionedExample,
+  runs: readonly VersionedRun[],
+  contentOf: ContentOf,
+): VersionedExample {
+  const newest = runs.reduce<VersionedRun | undefined>(
+    (found, run) => (found && found.example_version >= run.example_version ? found : run),
+    undefined,
+  );
+  const content = newest && contentOf(newest);
+  if (!newest || !content) return example;
+  return { ...example, version: newest.example_version, inputs: content.inputs, outputs: content.outputs };
 }

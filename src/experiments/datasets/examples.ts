@@ -20,9 +20,8 @@ import {
   type VersionedExample,
 } from "../storage/examples.ts";
 import type { DatasetRow } from "../storage/schema.ts";
-import { readExampleForm, toExampleChanges, toNewExamples } from "./example-form.ts";
 import { changeMetadata } from "./example-metadata.ts";
-import type { FormBody } from "./form.ts";
+import { type FormBody, readExampleForm, toExampleChanges, toNewExamples } from "./form.ts";
 import {
   addExamples,
   changeExample,

@@ -14,8 +14,7 @@ import { serveFeedback } from "./feedback.ts";
 import { refuseNotOffered } from "./not-offered.ts";
 import { type ReadWorkspace, servePrompts } from "./prompts.ts";
 import { routesBelow } from "./route.ts";
-import { serveRunShares } from "./run-shares.ts";
-import { serveRuns, serveSessions } from "./sessions.ts";
+import { serveRunShares, serveRuns, serveSessions } from "./sessions.ts";
 import { serveAttachments, servePrices, serveTraces, type TraceRoutesOptions } from "./traces.ts";
 import { serveUpload } from "./upload.ts";
 

@@ -1,7 +1,6 @@
 import { type Insertable, type OrderByItemBuilder, sql } from "kysely";
-import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import { byIds } from "../../platform/database/insert-many.ts";
-import type { Schema } from "../../platform/database/schema.ts";
 import type { DatasetQuery } from "../contract/datasets/datasets.ts";
 import type { DatasetRow } from "./schema.ts";
 

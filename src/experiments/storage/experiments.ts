@@ -1,8 +1,7 @@
 import { type Insertable, sql, type Updateable } from "kysely";
-import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import { byIds } from "../../platform/database/insert-many.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { Schema } from "../../platform/database/schema.ts";
 import type { ComparativeQuery } from "../contract/comparison.ts";
 import type { SharedSessionQuery } from "../contract/datasets/shared-datasets.ts";
 import { deleteItemsOfExperiment } from "./annotation-queues/items.ts";

@@ -1,8 +1,7 @@
 import { type CompiledQuery, sql, type Updateable } from "kysely";
-import type { Tx } from "../../platform/database/database.ts";
+import type { Schema, Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { Schema } from "../../platform/database/schema.ts";
 import type { FeedbackQuery } from "../contract/feedback/feedback.ts";
 import type { FeedbackRow } from "./schema.ts";
 

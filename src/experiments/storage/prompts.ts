@@ -1,9 +1,8 @@
 import { type Insertable, sql } from "kysely";
-import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { Schema } from "../../platform/database/schema.ts";
+import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import type { PromptQuery } from "../contract/prompts.ts";
 
-declare module "../../platform/database/schema.ts" {
+declare module "../../platform/database/database.ts" {
   interface Schema {
     prompts: WithSequence<PromptRow, "prompt_no">;
     prompt_commits: WithSequence<PromptCommitRow, "commit_no">;

@@ -1,8 +1,7 @@
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from "kysely";
-import type { Tx } from "../../platform/database/database.ts";
+import type { Schema, Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { Schema } from "../../platform/database/schema.ts";
 import { segmentOf } from "../traces/tree-position.ts";
 import { compileFilter, UPLOADED } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";

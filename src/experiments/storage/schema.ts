@@ -5,7 +5,7 @@
  * Foreign keys are numbers (`dataset_no`, `experiment_no`), not ids: callers choose the ids of datasets, so two workspaces may
  * use the same id, and 8 bytes instead of 36 in each of 100,000 rows keep the indexes small.
  */
-declare module "../../platform/database/schema.ts" {
+declare module "../../platform/database/database.ts" {
   interface Schema {
     datasets: DatasetTable;
     examples: ExampleRow;

@@ -9,7 +9,7 @@ import {
   updateTraceRun,
 } from "../storage/traces/traces.ts";
 import type { RunOperation } from "./operation.ts";
-import { sumUsage } from "./trace-writer.ts";
+import { sumUsage } from "./usage/tree-usage.ts";
 
 /** How the open runs of a trace end. */
 export interface TraceEnd {

@@ -1,7 +1,7 @@
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { newAttachmentSecret } from "../attachment-links.ts";
-import type { TracePayloadRow, TraceRunRow, TreeUsage } from "../storage/traces/trace-schema.ts";
+import type { TracePayloadRow, TraceRunRow } from "../storage/traces/trace-schema.ts";
 import {
   attachmentNames,
   findNodes,
@@ -32,11 +32,16 @@ import {
   type RunDraft,
 } from "./merge-run.ts";
 import type { Attachment, RunOperation } from "./operation.ts";
-import { placeProvisional } from "./place-provisional.ts";
 import type { TraceSessions } from "./trace-sessions.ts";
-import { ancestorIdsOf, invalidOrder, MAX_ORDER_CHARS, positionOf, startOf } from "./tree-position.ts";
-import { treeUsage } from "./usage/tree-usage.ts";
-import { addUsageToAncestors } from "./usage/usage-of-ancestors.ts";
+import {
+  ancestorIdsOf,
+  invalidOrder,
+  MAX_ORDER_CHARS,
+  placeProvisional,
+  positionOf,
+  startOf,
+} from "./tree-position.ts";
+import { addUsageToAncestors, sumUsage } from "./usage/tree-usage.ts";
 
 /** LangSmith has the same limit. */
 const MAX_RUNS_OF_TRACE = 25_000;
@@ -303,14 +308,5 @@ function inheritFromRoot(root: TraceNode | undefined, runs: TraceNode[]): void {
   for (const run of runs) {
     if (!hasSession(run)) run.experiment_no = root.experiment_no;
     if (!hasThread(run)) run.thread_id = root.thread_id;
-  }
-}
-
-/** Adds up the tokens and costs of the runs of a trace. */
-export function sumUsage(runs: TraceNode[]): void {
-  const sums = treeUsage(runs);
-  for (const run of runs) {
-    const sum = sums.get(run.run_id);
-    for (const [column, value] of Object.entries(sum ?? {})) run[`tree_${column}` as keyof TreeUsage] = value;
   }
 }

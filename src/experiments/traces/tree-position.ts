@@ -2,6 +2,7 @@ import { ApiError } from "../../platform/errors.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
 import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
 import type { RunFields } from "../contract/traces/traces.ts";
+import type { TraceRunRow } from "../storage/traces/trace-schema.ts";
 
 /** The position of a run in the tree of its trace. */
 export interface TreePosition {
@@ -103,3 +104,43 @@ function positionOfOrder(run_id: string, { trace_id, parent_run_id }: RunFields,
 }
 
 export const invalidOrder = (reason: string): ApiError => new ApiError("bad_dotted_order", { reason });
+
+type TreeNode = Pick<
+  TraceRunRow,
+  "run_id" | "parent_run_id" | "trace_id" | "dotted_order" | "is_root" | "is_provisional"
+>;
+
+/**
+ * If the parent of a provisional run has arrived, moves the run and all runs below it to their place below the parent. Each provisional
+ * run is the root of its own trace, and parents move before their children, so every run moves only once.
+ */
+export function placeProvisional(nodes: Map<string, TreeNode>): void {
+  const waiting = new Set([...nodes.values()].filter((run) => run.is_provisional === 1 && run.parent_run_id !== null));
+  const traces = Map.groupBy(nodes.values(), ({ trace_id }) => trace_id);
+  const place = (run: TreeNode): void => {
+    const path = [run];
+    for (let next = nodes.get(run.parent_run_id as string); next && waiting.has(next); ) {
+      waiting.delete(next);
+      path.push(next);
+      next = nodes.get(next.parent_run_id as string);
+    }
+    for (const moved of path.reverse()) movePart(moved, nodes.get(moved.parent_run_id as string), traces);
+  };
+  for (const run of waiting) {
+    waiting.delete(run);
+    place(run);
+  }
+}
+
+function movePart(run: TreeNode, parent: TreeNode | undefined, traces: Map<string, TreeNode[]>): void {
+  // A parent below the run itself would be a cycle.
+  if (!parent || parent.dotted_order.includes(run.run_id)) return;
+  const { trace_id, dotted_order } = run;
+  const moved_order = `${parent.dotted_order}.${dotted_order}`;
+  if (moved_order.length > MAX_ORDER_CHARS) return;
+  for (const node of traces.get(trace_id) ?? []) {
+    node.dotted_order = moved_order + node.dotted_order.slice(dotted_order.length);
+    node.trace_id = parent.trace_id;
+  }
+  Object.assign(run, { is_root: 0, is_provisional: 0 });
+}

@@ -9,9 +9,8 @@ import { datasetOperations, sharedDatasetOperations } from "../datasets/datasets
 import { exampleOperations } from "../datasets/examples.ts";
 import { datasetFileOperations } from "../datasets/files.ts";
 import { datasetVersionOperations } from "../datasets/versions.ts";
-import { feedbackOperations } from "../feedback/feedback.ts";
+import { feedbackOperations, feedbackTokenOperations } from "../feedback/feedback.ts";
 import { feedbackConfigOperations } from "../feedback/feedback-configs.ts";
-import { feedbackTokenOperations } from "../feedback/feedback-tokens.ts";
 import { promptOperations } from "../prompts/prompts.ts";
 import { runShareOperations, sharedRunOperations } from "../sessions/run-shares.ts";
 import { runOperations } from "../sessions/runs.ts";

@@ -5,7 +5,7 @@ import { systemClock } from "../../platform/lib/clock.ts";
 import { createLog } from "../../platform/lib/log.ts";
 import { serveRpc } from "../../platform/lib/worker-rpc.ts";
 import { JsonPieces } from "../json-pieces.ts";
-import { EXPERIMENT_MIGRATIONS } from "../storage/migrations/index.ts";
+import { EXPERIMENT_MIGRATIONS } from "../storage/migrations.ts";
 import { SpanExport } from "../traces/otlp/span-export.ts";
 import type { JsonOperations, WorkerOptions } from "./experiments-service.ts";
 import { OPERATION_WORKERS } from "./operation-workers.ts";

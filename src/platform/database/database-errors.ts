@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError } from "../errors.ts";
 
 /** The database is unavailable or has no free connection. Whether the query took effect is unknown. */
 export class DatabaseUnavailableError extends Error {
@@ -76,4 +77,12 @@ export const hideDriverMessage = (error: unknown): unknown =>
 export function toHostError(error: unknown): { name: string; message: string } {
   const { message } = error as Error;
   return { name: error instanceof DatabaseUnavailableError ? error.name : "Error", message };
+}
+
+/** Returns the error for a client. The cause of a 5xx is for the log only. */
+export function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  return isUnavailable(error)
+    ? new ApiError("unavailable", { reason: "The database is unavailable. Try again." }, error)
+    : new ApiError("internal", {}, error);
 }

@@ -1,7 +1,13 @@
 import { type CompiledQuery, type Expression, type Kysely, type RawBuilder, sql } from "kysely";
 import { DatabaseUnavailableError } from "./database-errors.ts";
 import type { Hint, Hints } from "./hints.ts";
-import type { Schema } from "./schema.ts";
+
+/**
+ * The tables by name, with their rows as both databases store them. Each product adds its tables (`storage/schema.ts`). Times are
+ * milliseconds since the epoch; JSON is text, so that it is read back byte for byte; flags are 0 or 1.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: products add their tables to it
+export interface Schema {}
 
 /** A Kysely builder, or a compiled query (see prepared.ts). */
 export type Query<R> = { compile(): CompiledQuery<R> } | CompiledQuery<R>;

@@ -1,6 +1,5 @@
 import { CompiledQuery, type Insertable } from "kysely";
-import type { Tx } from "./database.ts";
-import type { Schema } from "./schema.ts";
+import type { Schema, Tx } from "./database.ts";
 
 /** Maximum number of rows per statement. Larger statements save less than 1 µs per row. */
 const MAX_ROWS = 200;

@@ -1,6 +1,5 @@
 import type { CompiledQuery, Kysely } from "kysely";
-import type { Query, Tx } from "./database.ts";
-import type { Schema } from "./schema.ts";
+import type { Query, Schema, Tx } from "./database.ts";
 
 /** Placeholder of a value that each execution sets. */
 class Placeholder {

@@ -1,7 +1,18 @@
+import { exactIssues } from "../../../platform/contract/validation-errors.ts";
 import type { Tx } from "../../../platform/database/database.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import {
+  type ItemKey,
+  type ItemPut,
+  type ItemSearch,
+  itemKey,
+  itemPut,
+  itemSearch,
+  type NamespaceList,
+  namespaceList,
+} from "../../contract/store.ts";
 import type { StoreOperation } from "../../graph-hosts/host-store.ts";
 import type { RunRow } from "../../storage/schema.ts";
-import { checkStoreOperation } from "../../store/operations.ts";
 import type { Store, StoreWrite } from "../../store/store.ts";
 import type { Journal } from "./journal.ts";
 
@@ -67,4 +78,26 @@ export class RunStore {
     this.#size += Math.max(MIN_SIZE, write.put?.value.length ?? 0);
     if (this.#size > MAX_STAGED) await this.flush();
   }
+}
+
+const SCHEMAS = { put: itemPut, delete: itemKey, get: itemKey, search: itemSearch, namespaces: namespaceList };
+
+type CheckedOperation =
+  | { kind: "put"; body: ItemPut }
+  | { kind: "delete"; body: ItemKey }
+  | { kind: "get"; body: ItemKey }
+  | { kind: "search"; body: ItemSearch }
+  | { kind: "namespaces"; body: NamespaceList };
+
+/**
+ * Validates an operation of a graph like the body of the corresponding request.
+ *
+ * @throws ApiError invalid_request
+ */
+function checkStoreOperation({ kind, ...given }: StoreOperation): CheckedOperation {
+  const body = "value" in given ? { ...given, value: JSON.parse(given.value) } : given;
+  const result = SCHEMAS[kind].safeParse(body, { reportInput: true });
+  if (result.success) return { kind, body: result.data } as CheckedOperation;
+  const reasons = exactIssues(result.error.issues).map(({ issue, path }) => `${path.join(".")}: ${issue.message}`);
+  throw new ApiError("invalid_request", { reason: `store.${kind}: ${reasons.slice(0, 3).join("; ")}` });
 }

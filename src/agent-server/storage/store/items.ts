@@ -1,7 +1,6 @@
 import { type SelectQueryBuilder, sql } from "kysely";
-import { type JsonOperator, nowMs, type Tx } from "../../../platform/database/database.ts";
+import { type JsonOperator, nowMs, type Schema, type Tx } from "../../../platform/database/database.ts";
 import { prepared } from "../../../platform/database/prepared.ts";
-import type { Schema } from "../../../platform/database/schema.ts";
 import type { StoreItemRow } from "../schema.ts";
 
 export type ItemKey = Pick<StoreItemRow, "tenant_id" | "namespace" | "key">;

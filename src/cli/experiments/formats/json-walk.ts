@@ -1,5 +1,4 @@
-import { GrowingBytes } from "../../../platform/lib/json/growing-bytes.ts";
-import { isSpace, JsonValueScanner } from "../../../platform/lib/json/json-value-scanner.ts";
+import { GrowingBytes, isSpace, JsonValueScanner } from "../../../platform/lib/json/json-value-scanner.ts";
 import type { InputFile } from "../input-file.ts";
 
 export interface PathValue {

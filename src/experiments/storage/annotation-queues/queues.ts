@@ -1,9 +1,8 @@
 import { type Insertable, sql } from "kysely";
-import { nowMs, type Tx } from "../../../platform/database/database.ts";
-import type { Schema } from "../../../platform/database/schema.ts";
+import { nowMs, type Schema, type Tx } from "../../../platform/database/database.ts";
 import type { QueueQuery } from "../../contract/annotation-queues/queues.ts";
 
-declare module "../../../platform/database/schema.ts" {
+declare module "../../../platform/database/database.ts" {
   interface Schema {
     annotation_queues: WithSequence<AnnotationQueueRow, "queue_no">;
     annotation_queue_items: WithSequence<QueueItemRow, "item_no">;

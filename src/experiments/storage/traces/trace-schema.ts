@@ -1,7 +1,7 @@
 import type { WithSequence } from "../schema.ts";
 
 /** The tables of traces. Units are those of schema.ts. */
-declare module "../../../platform/database/schema.ts" {
+declare module "../../../platform/database/database.ts" {
   interface Schema {
     trace_runs: WithSequence<TraceRunRow, "run_no">;
     trace_payloads: TracePayloadRow;

@@ -1,3 +1,4 @@
+import { runIdOfSpan } from "../../../platform/lib/ids.ts";
 import type { RunFields } from "../../contract/traces/traces.ts";
 import type { OtlpSpan } from "./otlp-request.ts";
 import type { RunAttributes } from "./run-attributes.ts";
@@ -18,9 +19,6 @@ export interface SpanPlace {
 const MAX_DOTTED_ORDER_CHARS = 20_000;
 
 const ZEROS = /^0*$/;
-
-/** Converts a span id to a run id. LangSmith's clients compute the same id. */
-export const runIdOf = (span_id: string): string => `00000000-0000-0000-${span_id.slice(0, 4)}-${span_id.slice(4)}`;
 
 /**
  * Determines the positions of spans from the other spans of the request. If the request does not contain the root of a trace, or if parents
@@ -72,7 +70,7 @@ function placeBelow({ span, run, run_id }: PlacedSpan, parent?: PlacedSpan, abov
  * The id of a parent that is not in the request. A span that has a LangSmith trace id and no parent is placed below the root of that trace.
  */
 function namedParent({ parent_span_id }: OtlpSpan, run: RunAttributes, run_id: string): string | undefined {
-  const named = run.parent_run_id ?? (ZEROS.test(parent_span_id) ? run.trace_id : runIdOf(parent_span_id));
+  const named = run.parent_run_id ?? (ZEROS.test(parent_span_id) ? run.trace_id : runIdOfSpan(parent_span_id));
   return named === run_id ? undefined : named;
 }
 

@@ -7,8 +7,9 @@ import { lockExperiment, markStatsDirty } from "../../storage/experiments.ts";
 import type { RunCursor } from "../../storage/runs.ts";
 import { findTraceRuns, payloadsOf, rootsAfter, type TraceNode, traceNodes } from "../../storage/traces/traces.ts";
 import { deriveColumns, type Pricing } from "../merge-run.ts";
-import { sumUsage, writeNodes } from "../trace-writer.ts";
+import { writeNodes } from "../trace-writer.ts";
 import type { PriceMaps } from "./price-maps.ts";
+import { sumUsage } from "./tree-usage.ts";
 
 /** The time after which a call returns: the client waits for each response, and continues with another request. */
 const MAX_WORK_MS = 2_000;

@@ -10,10 +10,17 @@ import {
 } from "kysely";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
-import { type Database, type Dialect, POOL_SIZE, type Query, StatementCache, type Tx } from "../database.ts";
+import {
+  type Database,
+  type Dialect,
+  POOL_SIZE,
+  type Query,
+  type Schema,
+  StatementCache,
+  type Tx,
+} from "../database.ts";
 import { isDisconnected } from "../database-errors.ts";
 import type { Hint } from "../hints.ts";
-import type { Schema } from "../schema.ts";
 import { PostgresHints, PRESENCE_LOCK_CLASS, presenceLock, RESPONSE_TIMEOUT_MS } from "./postgres-hints.ts";
 import { PostgresPool } from "./postgres-pool.ts";
 

@@ -1,6 +1,6 @@
-import type { SQLInputValue } from "node:sqlite";
 import { workerData } from "node:worker_threads";
 import { serveRpc } from "../../lib/worker-rpc.ts";
+import type { SearchOperations } from "./sqlite.ts";
 import { type ConnectionOptions, connect, statementsOf } from "./sqlite-connection.ts";
 
 let time = 0;
@@ -8,17 +8,15 @@ const connection = connect({ ...(workerData as Omit<ConnectionOptions, "now">), 
 connection.exec("pragma query_only = on");
 const prepare = statementsOf(connection);
 
-/** `now` is the time that `now_ms()` returns in the query. */
-const operations = {
-  all(now: number, sql: string, parameters: SQLInputValue[]): unknown[] {
+const operations: SearchOperations = {
+  all(now, sql, parameters) {
     time = now;
     return prepare(sql).all(...parameters);
   },
-  first(now: number, sql: string, parameters: SQLInputValue[]): unknown {
+  first(now, sql, parameters) {
     time = now;
     return prepare(sql).get(...parameters);
   },
 };
-export type SearchOperations = typeof operations;
 
 serveRpc(operations);

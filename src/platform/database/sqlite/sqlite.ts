@@ -5,14 +5,11 @@ import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryComp
 import { type BackgroundService, periodicService } from "../../lib/background-service.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { WorkerRpc } from "../../lib/worker-rpc.ts";
-import { type Database, type Dialect, type Query, StatementCache, type Tx } from "../database.ts";
+import { type Database, type Dialect, type Query, type Schema, StatementCache, type Tx } from "../database.ts";
 import { LocalHints } from "../hints.ts";
-import type { Schema } from "../schema.ts";
 import { createPrivateFile } from "./file-permissions.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { type ConnectionOptions, connect, type Runner, statementsOf } from "./sqlite-connection.ts";
-import type { SearchOperations } from "./sqlite-search-thread.ts";
-import type { CheckpointOperations } from "./wal-checkpointer-thread.ts";
 
 export interface SqliteOptions {
   /** A missing folder is created. */
@@ -148,6 +145,12 @@ function txOn(runner: Runner): Tx {
   };
 }
 
+/** `now` is the time that `now_ms()` returns in the query. */
+export type SearchOperations = {
+  all(now: number, sql: string, parameters: SQLInputValue[]): unknown[];
+  first(now: number, sql: string, parameters: SQLInputValue[]): unknown;
+};
+
 /** Runs searches in a separate thread, because a search over many rows would delay other requests. */
 function searchThread({ now, ...connection }: ConnectionOptions): Runner & { close(): Promise<void> } {
   const worker = new WorkerRpc<SearchOperations>({
@@ -164,6 +167,8 @@ function searchThread({ now, ...connection }: ConnectionOptions): Runner & { clo
     close: () => worker.terminate(),
   };
 }
+
+export type CheckpointOperations = { checkpoint(): unknown };
 
 const WAL_CHECK_INTERVAL_MS = 250;
 

@@ -1,6 +1,5 @@
-import { GrowingBytes } from "./growing-bytes.ts";
 import { JsonError, parseUntrusted } from "./json.ts";
-import { isSpace, JsonValueScanner } from "./json-value-scanner.ts";
+import { GrowingBytes, isSpace, JsonValueScanner } from "./json-value-scanner.ts";
 
 export interface JsonRowsOptions {
   /** The member whose elements are the rows. */
