@@ -203,6 +203,13 @@ describe.each(databases)("the hosts of Python graphs on %s", (database) => {
     });
   });
 
+  it("end with an error if their code writes to the connection of their host, and the service goes on", async () => {
+    await start();
+    const run = await api.newRun(await api.newThread(), runOf("intruder"));
+    expect((await api.join(run)).__error__).toMatchObject({ error: "GraphHostError" });
+    expect(await api.post("/runs/wait", runOf("python"))).toEqual(DONE);
+  });
+
   it("are replaced if a synchronous node goes on after the grace of its cancel, and its neighbours go on in another one", async () => {
     await start();
     const door = api.newDoor();

@@ -116,8 +116,8 @@ class HostProcess {
       detached: true,
     });
     this.#socket = this.#child.stdio[3] as Duplex;
-    // The exit follows.
-    this.#socket.on("error", () => undefined);
+    // The host ends when its socket is closed.
+    this.#socket.on("error", () => this.kill());
     const timer = setTimeout(() => this.kill(), HELLO_TIMEOUT_MS).unref();
     readFrames(this.#socket, (messages) => {
       for (const message of messages) {
@@ -291,13 +291,25 @@ function readFrames(socket: Readable, onFrame: (messages: FromProcess[]) => void
       parts = [];
       bytes = 0;
       rest = rest.subarray(end + 1);
-      onFrame(JSON.parse(frame.toString()) as FromProcess[]);
+      const messages = messagesIn(frame);
+      if (!messages) return socket.destroy(new Error("The Python host has sent an invalid message."));
+      onFrame(messages);
     }
     if (rest.length === 0) return;
     parts.push(rest);
     bytes += rest.length;
     if (bytes > MAX_FRAME_BYTES) socket.destroy(new Error("A message of the Python host is too large."));
   });
+}
+
+/** Undefined if code of the project has written to the descriptor. */
+function messagesIn(frame: Buffer): FromProcess[] | undefined {
+  try {
+    const messages = JSON.parse(frame.toString()) as unknown;
+    return Array.isArray(messages) ? messages : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function readLines(stream: Readable, onLine: (line: string) => void): void {

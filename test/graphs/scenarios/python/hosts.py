@@ -46,6 +46,19 @@ _ledger.add_edge("third", END)
 ledger = _ledger.compile()
 
 
+async def _write_to_service(_: Steps) -> dict[str, Any]:
+    os.write(3, b"not a frame\n")
+    return {"steps": ["written"]}
+
+
+# Writes to the descriptor that connects the host to the service.
+_intruder = StateGraph(Steps)
+_intruder.add_node("write", _write_to_service)
+_intruder.add_edge(START, "write")
+_intruder.add_edge("write", END)
+intruder = _intruder.compile()
+
+
 def _sleep(_: Steps) -> dict[str, Any]:
     get_stream_writer()({"asleep_in": os.getpid()})
     time.sleep(60)
