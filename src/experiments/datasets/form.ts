@@ -30,7 +30,7 @@ export function readForm([content_type, bytes]: FormBody): MultipartPart[] {
 }
 
 /** @throws InvalidRequestError when the part is not JSON */
-export function jsonOfPart(part: MultipartPart): unknown {
+function jsonOfPart(part: MultipartPart): unknown {
   try {
     return parseUntrusted(part.text);
   } catch (error) {

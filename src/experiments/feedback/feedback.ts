@@ -81,7 +81,7 @@ export const feedbackOperations = (database: Database) => ({
  * with the same key, because a client may repeat a request whose response it has not received
  * @throws ApiError when the id is taken or the session is unknown; InvalidRequestError when neither a run nor a session is given
  */
-export async function storeFeedback(
+async function storeFeedback(
   tx: Tx,
   caller: Workspace,
   body: FeedbackCreate,

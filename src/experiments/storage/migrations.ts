@@ -60,7 +60,7 @@ export const experiments: Migration = {
 const TABLES_OF_EXAMPLES = ["examples", "example_versions", "experiment_runs", "experiment_outputs", "feedback"];
 
 /** Renames the column `ord`. Both databases also rename it in keys and indexes, and do not rewrite the rows. */
-export const exampleIndexes: Migration = {
+const exampleIndexes: Migration = {
   name: "experiments-002",
   statements: () => [
     ...TABLES_OF_EXAMPLES.map((table) => `alter table ${table} rename column ord to example_index`),
@@ -72,7 +72,7 @@ export const exampleIndexes: Migration = {
  * Adds traced runs. Clients choose the ids of runs, so `experiment_runs.run_id` becomes unique in its workspace instead of everywhere:
  * SQLite needs a new table for that. `feedback.experiment_no` is 0 while the run of the feedback is unknown.
  */
-export const traces: Migration = {
+const traces: Migration = {
   name: "experiments-003",
   statements: ({ types }) => [
     `create table trace_runs (
@@ -116,7 +116,7 @@ export const traces: Migration = {
 };
 
 /** Adds shares of runs, model prices of workspaces, tokens for feedback without an API key, and the retention of traces. */
-export const traceReading: Migration = {
+const traceReading: Migration = {
   name: "experiments-004",
   statements: ({ types }) => [
     `create table run_shares (
@@ -142,7 +142,7 @@ export const traceReading: Migration = {
  * Adds tags of dataset versions and attachments of examples. An attachment belongs to the example versions from `from_version` up
  * to, but not including, `until_version`, so that a new version of an example does not copy the bytes.
  */
-export const datasetVersions: Migration = {
+const datasetVersions: Migration = {
   name: "experiments-005",
   statements: ({ types }) => [
     `create table dataset_tags (
@@ -156,7 +156,7 @@ export const datasetVersions: Migration = {
 };
 
 /** Adds prompts with their commits, and annotation queues with their items and reviews. */
-export const promptsAndQueues: Migration = {
+const promptsAndQueues: Migration = {
   name: "experiments-006",
   statements: ({ types }) => [
     `create table prompts (
@@ -192,7 +192,7 @@ export const promptsAndQueues: Migration = {
  * Adds the parent to the index of traces, to find the children of a run. Copies `experiment_runs.end_us` to a new column that can be
  * null: SQLite cannot remove `not null` from a column.
  */
-export const pendingRows: Migration = {
+const pendingRows: Migration = {
   name: "experiments-009",
   statements: ({ types }) => [
     "drop index trace_runs_of_trace",
