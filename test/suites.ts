@@ -97,7 +97,11 @@ const MORE_EXPERIMENTS = [
 ];
 
 /** What is particular to graphs in Python. */
-const ONLY_PYTHON = ["test/http/python-{example,graphs}.test.ts", "test/python/host.test.ts"];
+const ONLY_PYTHON = [
+  "test/http/python-{example,graphs}.test.ts",
+  "test/python/host.test.ts",
+  "test/traces/python-runs.test.ts",
+];
 
 /** What a graph's language must not change. The graphs have twins in Python. */
 const PYTHON = [

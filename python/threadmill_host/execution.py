@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.runtime import RunControl
 
 from threadmill.tokens import RequestToken
@@ -49,6 +50,8 @@ class Execution:
     # Waits until the run may send more events.
     room: Callable[[], Awaitable[None]]
     request_token: RequestToken
+    # Traces the run.
+    tracer: BaseCallbackHandler | None = None
 
     @property
     def kwargs(self) -> Message:

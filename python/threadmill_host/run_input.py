@@ -122,6 +122,8 @@ def stream_options(config: Mapping[str, Any], execution: Execution, scope: Scope
         "metadata": scope.metadata,
         "run_id": uuid.UUID(order["run_id"]),
     }
+    if execution.tracer is not None:
+        run_config["callbacks"] = [execution.tracer]
     options = {
         "durability": kwargs.get("durability") or "sync",
         "context": kwargs.get("context"),

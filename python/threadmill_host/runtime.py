@@ -22,6 +22,8 @@ from .messages import Message, RunKey
 from .process import wait_for_debugger
 from .queries import run_query
 from .store import HostStore
+from .trace_sink import TraceSink
+from .tracer import tracer_of
 from .wire import text_of
 
 
@@ -143,6 +145,7 @@ class Runtime:
         # would count as not started and would be assigned to one host after another.
         connection.flush()
         await asyncio.sleep(0)
+        sink = self._sink_of(message, key)
         execution = Execution(
             order=order,
             head=message.get("head"),
@@ -152,6 +155,7 @@ class Runtime:
             emit=lambda event, data: connection.emit(key, event, data),
             room=lambda: connection.room_for(key),
             request_token=TokenRequests(connection, key),
+            tracer=None if sink is None else tracer_of(sink),
         )
         outcome, error = await execute_run(execution)
         if outcome["ended"] == "error" and error is not None and not isinstance(error, GraphBubbleUp):
@@ -165,15 +169,29 @@ class Runtime:
         if controls.abort_reason is not None:
             outcome = {**outcome, "ended": "aborted"}
             outcome.pop("error", None)
-        self._post_or_fail({"type": "done", **key.fields(), "outcome": outcome}, key)
+        outcome = self._post_outcome(outcome, key)
+        if sink is not None:
+            sink.finish(outcome, controls.abort_reason)
 
-    def _post_or_fail(self, message: Message, key: RunKey) -> None:
+    def _sink_of(self, message: Message, key: RunKey) -> TraceSink | None:
+        trace = message.get("trace")
+        if trace is None:
+            return None
+
+        def send(runs: str, is_last: bool) -> None:
+            self._connection.post({"type": "trace", **key.fields(), "runs": runs, "is_last": is_last})
+
+        return TraceSink(message["order"], trace, send, self._loop)
+
+    def _post_outcome(self, outcome: Message, key: RunKey) -> Message:
+        """Returns the outcome that was sent: an error if the output is too large."""
         try:
-            self._connection.post(message)
+            self._connection.post({"type": "done", **key.fields(), "outcome": outcome})
         except ValueError as error:
             failure = {"error": "ValueError", "message": text_of(str(error))}
             outcome = {"ended": "error", "output": "null", "error": failure}
             self._connection.post({"type": "done", **key.fields(), "outcome": outcome})
+        return outcome
 
     async def _answer(self, message: Message, graphs: LoadedGraphs) -> None:
         result = await run_query(message, graphs)

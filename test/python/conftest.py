@@ -10,7 +10,7 @@ BASIC = Path(__file__).parent / "projects" / "basic"
 GRAPHS = [
     *("echo", "five", "custom", "many", "chat", "outer", "ask", "ask_once", "ask_two", "ask_inside", "router"),
     *("sleep", "sync_sleep", "swallow", "block", "fail", "endless", "sync_exit", "talk", "remember"),
-    *("sync_subgraph", "sync_subgraph_in_loop", "show_config", "token", "deltas", "fork", "delta_input"),
+    *("sync_subgraph", "sync_subgraph_in_loop", "show_config", "token", "deltas", "fork", "delta_input", "traced"),
 ]
 
 

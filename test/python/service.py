@@ -254,6 +254,7 @@ class Service:
         epoch = options.pop("epoch", 1)
         run_id = options.pop("run_id", None) or str(uuid.uuid4())
         prior_writes = options.pop("prior_writes", [])
+        trace = options.pop("trace", None)
         kwargs = {"input": None, "config": {}, "stream_mode": ["values"], "subgraphs": False, **options}
         order = {
             "run_id": run_id,
@@ -265,7 +266,8 @@ class Service:
             "kwargs": kwargs,
         }
         head = self.rows.head(thread_id)
-        self.send({"type": "start", "order": order, "head": head, "prior_writes": prior_writes})
+        start = {"type": "start", "order": order, "head": head, "prior_writes": prior_writes}
+        self.send({**start, **({} if trace is None else {"trace": trace})})
         return order
 
     async def outcome(self, order: Message, timeout: float = 30) -> Message:

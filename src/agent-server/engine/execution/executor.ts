@@ -125,8 +125,7 @@ export class Executor {
       await this.#end(async () => this.#settle(outcome, await this.#journal.close(), refused.thread_status));
       return false;
     }
-    // Python hosts send no traces.
-    const trace = language === "python" ? undefined : this.#options.traces?.begin(this.run, order.kwargs);
+    const trace = this.#options.traces?.begin(this.run, order.kwargs);
     host.send({ type: "start", order, head, prior_writes: begun, trace });
     this.#after(run_timeout_ms, () => void this.stop("timeout"));
     // stop() was called before the host received the run.

@@ -219,6 +219,7 @@ class PythonHost implements GraphHost {
       process.send([{ type: "taken", run_id, epoch, chars }]);
     }
     markLanguage(message);
+    if (message.type === "trace") message.runs = toBytes(message.runs);
     if (message.type !== "query_result") this.#listener.onMessage(message);
     else if (this.#embedding.delete(message.id)) this.#listener.onMessage(withVectors(message));
     else this.#listener.onMessage(withPage(message));
@@ -267,11 +268,13 @@ function markLanguage(message: FromHost): void {
   for (const checkpoint of puts ?? []) checkpoint.language = "python";
 }
 
-/** A page of the history is text in the frame, and bytes in the service. */
+/** Runs of a trace and pages of the history are text in the frame, and bytes in the service. */
+const toBytes = (text: unknown) => new Uint8Array(Buffer.from(text as string));
+
 function withPage(message: Extract<FromHost, { type: "query_result" }>): FromHost {
   const { states } = (message.value ?? {}) as { states?: unknown };
   if (typeof states !== "string") return message;
-  return { ...message, value: { ...(message.value as object), states: new Uint8Array(Buffer.from(states)) } };
+  return { ...message, value: { ...(message.value as object), states: toBytes(states) } };
 }
 
 /** Vectors are base64 in the frame. */

@@ -11,11 +11,13 @@ from typing import Annotated, Any
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_store, get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
+from langsmith import traceable
 from typing_extensions import TypedDict
 
 logger = logging.getLogger("project")
@@ -365,3 +367,25 @@ fork = single(_fork)
 
 async def embed(texts: list[str]) -> list[list[float]]:
     return [[float(len(text)), 0.0, 0.0] for text in texts]
+
+
+@traceable(run_type="tool", name="search")
+async def _search(query: str) -> list[str]:
+    return [f"a page about {query}"]
+
+
+async def _answer(state: Chat) -> Any:
+    await _search("tides")
+    usage = UsageMetadata(input_tokens=7, output_tokens=2, total_tokens=9)
+    answer = AIMessage(content="yes", id="ai-1", usage_metadata=usage)
+    return {"messages": [await GenericFakeChatModel(messages=iter([answer])).ainvoke(state["messages"])]}
+
+
+def _traced() -> Any:
+    builder = StateGraph(Chat)
+    builder.add_node("sub", single(_answer, Chat))
+    builder.add_edge(START, "sub")
+    return builder.compile()
+
+
+traced = _traced()
