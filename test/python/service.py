@@ -155,7 +155,8 @@ class Service:
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
-            while line := await reader.readline():
+            # The last frame of a host that dies may be incomplete.
+            while (line := await reader.readline()).endswith(b"\n"):
                 for message in json.loads(line):
                     await self._receive(message)
         except ConnectionResetError:

@@ -1,21 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import type { Duplex, Readable } from "node:stream";
-import { fileURLToPath } from "node:url";
-import type {
-  FromHost,
-  GraphHost,
-  HostListener,
-  HostSetup,
-  LogLevel,
-  StagedUpdate,
-  StartHost,
-  ToHost,
-} from "../host.ts";
+import type { FromHost, GraphHost, HostListener, HostSetup, StagedUpdate, StartHost, ToHost } from "../host.ts";
+import { HostProcess, type HostRole } from "./host-process.ts";
 import { findPython, type Interpreter } from "./interpreter.ts";
-
-/** `queries`: reads and updates states. */
-export type HostRole = "runs" | "queries";
 
 export interface PythonHostOptions {
   role: HostRole;
@@ -30,26 +15,10 @@ export interface PythonProcessesOptions {
   has_spare: boolean;
 }
 
-/** Folder of the packages threadmill_host and threadmill. */
-const PACKAGES = fileURLToPath(new URL("../../../../python", import.meta.url));
-
-const PROTOCOL = 1;
-const MAX_FRAME_BYTES = 64 * 2 ** 20;
-const HELLO_TIMEOUT_MS = 60_000;
 const SPARE_DELAY_MS = 2_000;
 /** Time for tracers to be flushed and context managers to be left when a host ends. */
 const END_GRACE_MS = 2_000;
 const KILL_DELAY_MS = 500;
-const STDERR_LINES = 20;
-const MAX_LINE_CHARS = 16_384;
-
-/** Messages that only processes know. */
-type ToProcess =
-  | ToHost
-  | { type: "load"; setup: object; role: HostRole; jobs: number; memory_mb: number }
-  | { type: "taken"; run_id: string; epoch: number; chars: number }
-  | { type: "end"; grace_ms: number };
-type FromProcess = FromHost | { type: "hello"; protocol: number };
 
 /** The processes of Python hosts. One that has imported LangGraph and not the project waits for the next host. */
 export class PythonProcesses {
@@ -94,68 +63,6 @@ export class PythonProcesses {
       if (this.#isStopped || this.#spare?.process.isRunning) return;
       this.#spare = { process: new HostProcess(interpreter, setup), key };
     }, SPARE_DELAY_MS).unref();
-  }
-}
-
-/** A Python process with a socket pair on descriptor 3. A frame is a JSON array of messages in one line. */
-class HostProcess {
-  readonly #child: ChildProcess;
-  readonly #socket: Duplex;
-  readonly #stderr: string[] = [];
-  readonly exited: Promise<string>;
-  isRunning = true;
-  onMessage: (message: FromHost) => void = () => undefined;
-  onLine: (level: LogLevel, line: string) => void = () => undefined;
-
-  constructor({ path }: Interpreter, { env, project_dir }: HostSetup) {
-    // A process group of its own, so that the host's end also ends the programs that its tools have started.
-    this.#child = spawn(path, ["-P", "-X", "utf8", "-m", "threadmill_host"], {
-      cwd: project_dir,
-      env: { ...env, PYTHONPATH: PACKAGES, PYTHONDONTWRITEBYTECODE: "1" },
-      stdio: ["ignore", "pipe", "pipe", "pipe"],
-      detached: true,
-    });
-    this.#socket = this.#child.stdio[3] as Duplex;
-    // The host ends when its socket is closed.
-    this.#socket.on("error", () => this.kill());
-    const timer = setTimeout(() => this.kill(), HELLO_TIMEOUT_MS).unref();
-    readFrames(this.#socket, (messages) => {
-      for (const message of messages) {
-        if (message.type !== "hello") this.onMessage(message);
-        else if (message.protocol === PROTOCOL) clearTimeout(timer);
-        else this.kill();
-      }
-    });
-    readLines(this.#child.stdout as Readable, (line) => this.onLine("info", line));
-    readLines(this.#child.stderr as Readable, (line) => {
-      this.#stderr.push(line);
-      if (this.#stderr.length > STDERR_LINES) this.#stderr.shift();
-      this.onLine("warn", line);
-    });
-    this.exited = this.#waitForExit();
-  }
-
-  send(messages: ToProcess[]): void {
-    if (this.isRunning) this.#socket.write(`${JSON.stringify(messages)}\n`);
-  }
-
-  kill(): void {
-    if (!this.isRunning || this.#child.pid === undefined) return;
-    try {
-      process.kill(-this.#child.pid, "SIGKILL");
-    } catch {
-      // The process has just exited.
-    }
-  }
-
-  async #waitForExit(): Promise<string> {
-    const reason = await new Promise<string>((resolve) => {
-      this.#child.on("error", (error) => resolve(error.message));
-      this.#child.on("close", (code, signal) => resolve(signal ?? `exit code ${code}`));
-    });
-    this.isRunning = false;
-    const output = this.#stderr.join("\n");
-    return `the Python process ended (${reason})${output && `: ${output}`}`;
   }
 }
 
@@ -282,49 +189,4 @@ function withVectors(message: Extract<FromHost, { type: "query_result" }>): From
   if (typeof message.value !== "string") return message;
   const bytes = new Uint8Array(Buffer.from(message.value, "base64"));
   return { ...message, value: new Float32Array(bytes.buffer) };
-}
-
-function readFrames(socket: Readable, onFrame: (messages: FromProcess[]) => void): void {
-  let parts: Buffer[] = [];
-  let bytes = 0;
-  socket.on("data", (chunk: Buffer) => {
-    let rest = chunk;
-    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-      const frame = parts.length === 0 ? rest.subarray(0, end) : Buffer.concat([...parts, rest.subarray(0, end)]);
-      parts = [];
-      bytes = 0;
-      rest = rest.subarray(end + 1);
-      const messages = messagesIn(frame);
-      if (!messages) return socket.destroy(new Error("The Python host has sent an invalid message."));
-      onFrame(messages);
-    }
-    if (rest.length === 0) return;
-    parts.push(rest);
-    bytes += rest.length;
-    if (bytes > MAX_FRAME_BYTES) socket.destroy(new Error("A message of the Python host is too large."));
-  });
-}
-
-/** Undefined if code of the project has written to the descriptor. */
-function messagesIn(frame: Buffer): FromProcess[] | undefined {
-  try {
-    const messages = JSON.parse(frame.toString()) as unknown;
-    return Array.isArray(messages) ? messages : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function readLines(stream: Readable, onLine: (line: string) => void): void {
-  let rest = "";
-  stream.setEncoding("utf8");
-  stream.on("data", (text: string) => {
-    const lines = (rest + text).split("\n");
-    rest = (lines.pop() ?? "").slice(0, MAX_LINE_CHARS);
-    for (const line of lines) if (line !== "") onLine(line.slice(0, MAX_LINE_CHARS));
-  });
-  void once(stream, "end").then(
-    () => rest !== "" && onLine(rest),
-    () => undefined,
-  );
 }
