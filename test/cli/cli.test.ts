@@ -181,7 +181,7 @@ describe("a graph that cannot be loaded", () => {
     expect(stderr).toContain("http.app could not be loaded (RangeError: at load). Fix the code");
   });
 
-  it("and is Python gets a sentence that says what to do", async () => {
+  it("because LangGraph for Python is missing gets a sentence that says what to do", async () => {
     project = createProject({ ...files, "bad.py": "", "langgraph.json": '{"graphs": {"bad": "./bad.py:graph"}}' });
     const server = await start("dev");
     const wait = () => post(server, "/runs/wait", { assistant_id: "bad", input: {} });
@@ -189,7 +189,9 @@ describe("a graph that cannot be loaded", () => {
     await wait();
     const { status, body } = await wait();
     expect(status).toBe(422);
-    expect(body.detail).toMatch(/bad\.py is a Python file, .* use a \.ts or \.js module/);
+    expect(body.detail).toMatch(
+      /langgraph is not installed in .*; run: .* install "langgraph>=1.2"|no Python 3\.11 or later was found/,
+    );
   });
 
   it("lets dev start, which answers its use with the reason", async () => {

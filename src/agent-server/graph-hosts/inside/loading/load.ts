@@ -193,14 +193,9 @@ async function registerTsx(project_dir: string): Promise<void> {
   cjs.register();
 }
 
-async function importGraph({ file, export_name }: ModuleExport, importFile: ImportFile) {
-  if (file.endsWith(".py")) {
-    throw new Error(
-      `${file} is a Python file, but this version runs only JavaScript and TypeScript graphs: use a .ts or .js module, or serve the Python graph elsewhere and call it through RemoteGraph`,
-    );
-  }
-  const { value, copies } = await importExport({ file, export_name }, importFile);
-  return { value: typeof value === "function" && !isGraph(value) ? value : compile(value, export_name), copies };
+async function importGraph(graph: ModuleExport, importFile: ImportFile) {
+  const { value, copies } = await importExport(graph, importFile);
+  return { value: typeof value === "function" && !isGraph(value) ? value : compile(value, graph.export_name), copies };
 }
 
 async function importExport({ file, export_name }: ModuleExport, importFile: ImportFile) {
