@@ -127,7 +127,7 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
   [
     "`@langchain/vue`, `@langchain/angular`",
     "not tested",
-    "The npm registry had no such packages in November 2026. The other packages share their code for threads.",
+    "They could not be installed for a test in November 2026. They use the same code for threads as the packages for React and Svelte.",
     "",
   ],
   [
