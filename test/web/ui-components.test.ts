@@ -62,7 +62,7 @@ describe.runIf(packages)("UI components", () => {
       const bundle = (await build({
         logLevel: "silent",
         configFile: false,
-        build: { write: false, rolldownOptions: { input: resolve(import.meta.dirname, "react/ui-component.js") } },
+        build: { write: false, rolldownOptions: { input: resolve(import.meta.dirname, "chat-pages/ui-component.js") } },
       })) as Rollup.RollupOutput;
       const script = bundle.output.find(({ type }) => type === "chunk") as Rollup.OutputChunk;
       pages = createServer(({ url }, response) => {
