@@ -19,6 +19,7 @@ const COPIED = [
   "test",
   "bin",
   "examples",
+  "python",
   "package.json",
   "package-lock.json",
   "tsconfig.json",
