@@ -1,7 +1,7 @@
-import type { Reporter, TestModule } from "vitest/node";
+import type { Reporter, TestModule, Vitest } from "vitest/node";
 
 const SHOWN = 10;
-/** Files of a smaller part of the suite have larger shares. */
+/** Fewer files than this are a part of the suite, in which each has a larger share. */
 const MIN_FILES = 100;
 
 export interface SlowFilesOptions {
@@ -14,9 +14,14 @@ export interface SlowFilesOptions {
 /** Prints the ten slowest files with their share of the time, so that what makes the suite slow is seen when it is added. */
 export class SlowFiles implements Reporter {
   readonly #options: SlowFilesOptions;
+  #isPart = false;
 
   constructor(options: SlowFilesOptions) {
     this.#options = options;
+  }
+
+  onInit(vitest: Vitest): void {
+    this.#isPart = vitest.config.shard !== undefined;
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -40,7 +45,7 @@ export class SlowFiles implements Reporter {
     const { max_share, notes } = this.#options;
     if (notes.length > 0) console.log(`\n ${notes.join("\n ")}`);
     const slow = files.filter(({ seconds }) => max_share !== undefined && seconds > max_share * all);
-    if (slow.length === 0 || files.length < MIN_FILES) return;
+    if (slow.length === 0 || files.length < MIN_FILES || this.#isPart) return;
     const names = slow.map(({ name }) => name).join(", ");
     console.error(`\n Files of "npm test" may take ${100 * (max_share ?? 0)} % of its time: split or move ${names}.`);
     process.exitCode = 1;

@@ -1,13 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { HttpAgent } from "@ag-ui/client";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { v7 } from "uuid";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Wire } from "../http/scenario.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { until } from "../support/until.ts";
 
-describe.each(databases)("a kill while the official MCP client calls a tool on %s", (name) => {
+describe.each(databases)("a kill while an official client reads a stream on %s", (name) => {
   let database: TestDatabase;
   let server: ServerProcess;
   let port: number;
@@ -41,7 +43,7 @@ describe.each(databases)("a kill while the official MCP client calls a tool on %
     return until("the run has ended", async () => (await runs()).find(({ status }) => status === "success"));
   }
 
-  it("loses no run, and the client goes on", async () => {
+  it("loses no run of an MCP client, which continues", async () => {
     const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
     await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`)));
     const door = join(database.data_dir, "door");
@@ -52,5 +54,17 @@ describe.each(databases)("a kill while the official MCP client calls a tool on %
     const { structuredContent } = await client.callTool({ name: "chain", arguments: { steps: [] } });
     expect(structuredContent).toEqual({ steps: ["a", "b", "c"] });
     await client.close();
+  });
+
+  it("loses no run of an AG-UI client, whose next request receives the state of both", async () => {
+    const door = join(database.data_dir, "door");
+    const threadId = v7();
+    const agent = new HttpAgent({ url: `http://127.0.0.1:${port}/ag-ui/slow`, threadId, initialState: { door } });
+    const failed = expect(agent.runAgent()).rejects.toThrow();
+    await killAndRestart(door);
+    await failed;
+    await agent.runAgent();
+    expect(agent.state).toEqual({ steps: ["begin", "end", "begin", "end"], door });
+    expect((await runs()).map(({ status }) => status)).toEqual(["success", "success"]);
   });
 });
