@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { readGraphEnv } from "../../src/config/environment.ts";
+import { readGraphEnv } from "../../src/config/config.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { TEST_ENCRYPTION_KEY } from "../support/encryption.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
