@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { REVISION_TRANSITIONS } from "../../src/control-plane/reconcile/revision-transitions.ts";
+import { REVISION_TRANSITIONS } from "../../src/control-plane/rollout/revision-transitions.ts";
 import type { World } from "./world.ts";
 
 /** Triggers that write down every change of a status, and of what serves, whoever makes it. */

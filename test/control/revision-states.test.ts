@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isTerminal, REVISION_TRANSITIONS } from "../../src/control-plane/reconcile/revision-transitions.ts";
+import { isTerminal, REVISION_TRANSITIONS } from "../../src/control-plane/rollout/revision-transitions.ts";
 import { IN_PROGRESS } from "../../src/control-plane/storage/revisions.ts";
 import { databases } from "../support/databases.ts";
 import { forbiddenTransitions, recordedTransitions, recordTransitions } from "./moves.ts";

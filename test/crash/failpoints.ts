@@ -23,7 +23,7 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     before: 'if (source.kind === "file") new KeyFile(source.path).remove(unused);',
   },
   "build-begins": {
-    file: "/src/control-plane/reconcile/jobs.ts",
+    file: "/src/control-plane/rollout/rollout-jobs.ts",
     before: "const { artifact, commit_sha } = await buildArtifact(",
   },
   "build-is-made": {
@@ -31,11 +31,11 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     before: "await moveIntoPlace(source, buildFolder(folders, spec.deployment_id, artifact));",
   },
   "build-is-kept": {
-    file: "/src/control-plane/reconcile/jobs.ts",
+    file: "/src/control-plane/rollout/rollout-jobs.ts",
     before: "const found = commit_sha === undefined",
   },
   "instance-is-wanted": {
-    file: "/src/control-plane/reconcile/jobs.ts",
+    file: "/src/control-plane/rollout/rollout-jobs.ts",
     before: "const ref = await callDriver(() => requireDriver(",
   },
   "process-is-started": {
@@ -43,31 +43,31 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     before: "await writeRecord(folders, { ...record, process: identity });",
   },
   "instance-is-started": {
-    file: "/src/control-plane/reconcile/jobs.ts",
+    file: "/src/control-plane/rollout/rollout-jobs.ts",
     before: "const is_new = (await context.commit((tx) => recordStarted(",
   },
   "instance-is-ready": {
-    file: "/src/control-plane/reconcile/jobs.ts",
+    file: "/src/control-plane/rollout/rollout-jobs.ts",
     before: "await context.commit((tx) => readyIfStarting(",
   },
   "traffic-is-switched": {
-    file: "/src/control-plane/reconcile/apply-step.ts",
+    file: "/src/control-plane/rollout/switch-traffic.ts",
     before: "if (!(await commitTrafficSwitch(",
   },
   "switch-is-committed": {
-    file: "/src/control-plane/reconcile/apply-step.ts",
+    file: "/src/control-plane/rollout/switch-traffic.ts",
     before: "facts.uncommitted_switch = undefined;",
   },
   "runs-are-taken-over": {
-    file: "/src/control-plane/reconcile/jobs.ts",
+    file: "/src/control-plane/rollout/rollout-jobs.ts",
     before: "context.facts.activated_rollout = instance.rollout;",
   },
   "old-one-is-stopped": {
-    file: "/src/control-plane/reconcile/jobs.ts",
+    file: "/src/control-plane/reconcile/instance-jobs.ts",
     before: "await context.commit((tx) => deleteInstance(",
   },
   "folders-are-removed": {
-    file: "/src/control-plane/reconcile/jobs.ts",
+    file: "/src/control-plane/cleanup/deployment-removal.ts",
     before: "await callDriver(() => uploads.removeOf(",
   },
   "rows-are-left": {

@@ -113,13 +113,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "reconciler: an interrupt drains the live instances",
-    file: "src/control-plane/reconcile/apply-step.ts",
+    file: "src/control-plane/rollout/switch-traffic.ts",
     replace: ['if (from === "DEPLOYING") await drain', "if (deploying_at !== null) await drain"],
     suites: ["test/control/reconciler.test.ts"],
   },
   {
     name: "reconciler: downtime of the reconciler counts for the deadline",
-    file: "src/control-plane/reconcile/next-step.ts",
+    file: "src/control-plane/rollout/rollout-step.ts",
     replace: [
       "Math.max(revision.deploying_at ?? 0, held_since)",
       "Math.max(revision.deploying_at ?? 0, held_since * 0)",
@@ -128,7 +128,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "reconciler: unknown instances are never stopped",
-    file: "src/control-plane/reconcile/reconciler.ts",
+    file: "src/control-plane/cleanup/garbage-collection.ts",
     replace: ["!known.has(instance_id)", 'known.has("nobody")'],
     suites: ["test/control/process.test.ts"],
   },

@@ -37,7 +37,7 @@ export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "rollout: builds of redeployable revisions are deleted",
-    file: "src/control-plane/reconcile/jobs.ts",
+    file: "src/control-plane/cleanup/garbage-collection.ts",
     replace: ["const KEPT_BUILDS = 5;", "const KEPT_BUILDS = 4;"],
     suites: ["test/control/reconciler.test.ts"],
   },

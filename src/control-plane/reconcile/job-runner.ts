@@ -1,7 +1,30 @@
 import type { Wait } from "../../platform/lib/clock.ts";
+import { remove } from "../cleanup/deployment-removal.ts";
+import { prune } from "../cleanup/garbage-collection.ts";
 import { backOffMs } from "../drivers/driver.ts";
-import { RetryableDriverError, settledWithin } from "./reconciler-context.ts";
-import { type Job, type JobFailure, keyOf } from "./steps.ts";
+import { activate, awaitReady, build, ensure } from "../rollout/rollout-jobs.ts";
+import { restart, stop, watch } from "./instance-jobs.ts";
+import { type DeploymentContext, RetryableDriverError, settledWithin } from "./reconciler-context.ts";
+import { type Job, type JobFailure, type JobOf, keyOf } from "./steps.ts";
+
+type RunJob<J extends Job> = (job: J, context: DeploymentContext, signal: AbortSignal) => Promise<void>;
+
+export const runJob: RunJob<Job> = (job, context, signal) => {
+  const run: RunJob<never> = JOBS[job.kind];
+  return run(job as never, context, signal);
+};
+
+const JOBS: { [K in Job["kind"]]: RunJob<JobOf<K>> } = {
+  build,
+  ensure,
+  readiness: awaitReady,
+  watch,
+  restart,
+  stop,
+  activate,
+  prune,
+  remove,
+};
 
 interface RunningJob {
   readonly abort: AbortController;

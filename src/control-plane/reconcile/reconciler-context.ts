@@ -4,11 +4,11 @@ import type { Clock, Wait } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { Semaphore } from "../../platform/lib/semaphore.ts";
 import { type DeployDriver, DeployError, type Drivers, type InstanceRef, type LogLine } from "../drivers/driver.ts";
+import type { Activate, CheckReady } from "../rollout/instance-client.ts";
 import type { Router } from "../router/router.ts";
 import type { DeploymentLease } from "../storage/leases.ts";
 import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/schema.ts";
 import type { Uploads } from "../uploads.ts";
-import type { Activate, CheckReady } from "./instance-client.ts";
 import type { Facts, StepSettings } from "./steps.ts";
 import type { CollectTraces } from "./trace-collector.ts";
 

@@ -2,8 +2,7 @@ import type { BackgroundService } from "../../platform/lib/background-service.ts
 import { newId } from "../../platform/lib/ids.ts";
 import { Semaphore } from "../../platform/lib/semaphore.ts";
 import { Signal } from "../../platform/lib/signal.ts";
-import type { DeployDriver } from "../drivers/driver.ts";
-import { knownInstances } from "../storage/instances.ts";
+import { stopOrphanedInstances } from "../cleanup/garbage-collection.ts";
 import {
   claimDeployments,
   dropDeploymentLeases,
@@ -145,34 +144,5 @@ export class Reconciler implements BackgroundService {
       });
       await wait(interval_ms, this.#stopping.signal);
     }
-  }
-}
-
-const ORPHAN_GRACE_MS = 5_000;
-
-type OrphanContext = Pick<ReconcilerContext, "database" | "drivers" | "log">;
-
-/**
- * Stops instances without a row, which remain when a process dies or loses its lease before it stops them. The instances are listed
- * before the rows are read. A row is inserted before its instance starts, so a listed instance without a row is an orphan.
- */
-async function stopOrphanedInstances(context: OrphanContext): Promise<void> {
-  for (const driver of context.drivers.all) {
-    await stopOrphansOf(driver, context).catch((error) =>
-      context.log.warn({ error, driver: driver.kind }, "orphan check failed"),
-    );
-  }
-}
-
-async function stopOrphansOf(driver: DeployDriver, { database, log }: OrphanContext): Promise<void> {
-  const found = await driver.list();
-  const known = await knownInstances(
-    database.read,
-    found.map(({ instance_id }) => instance_id),
-  );
-  for (const ref of found.filter(({ instance_id }) => !known.has(instance_id))) {
-    const { instance_id, deployment_id, revision_id } = ref;
-    log.warn({ deployment_id, revision_id, instance_id }, "stopping orphaned instance");
-    await driver.stop(ref, { grace_ms: ORPHAN_GRACE_MS });
   }
 }

@@ -3,7 +3,7 @@ import type { Database, Tx } from "../../platform/database/database.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Clock, Wait } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { apiKeyAad } from "../reconcile/instance-spec.ts";
+import { apiKeyAad } from "../rollout/instance-spec.ts";
 import { type RouteRow, routesOf, routesOfSlug } from "../storage/instances.ts";
 import type { Upstream } from "./router.ts";
 

@@ -9,7 +9,7 @@ import { OriginPolicy } from "../../../src/app/origins.ts";
 import { createHttpServer } from "../../../src/app/server.ts";
 import { readCors } from "../../../src/config/project.ts";
 import { list } from "../../../src/config/settings/setting.ts";
-import { apiKeyAad } from "../../../src/control-plane/reconcile/instance-spec.ts";
+import { apiKeyAad } from "../../../src/control-plane/rollout/instance-spec.ts";
 import { DeploymentRouter } from "../../../src/control-plane/router/deployment-router.ts";
 import type { Upstream } from "../../../src/control-plane/router/router.ts";
 import { insertDeployment } from "../../../src/control-plane/storage/deployments.ts";

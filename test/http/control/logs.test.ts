@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { deleteExpiredData, MAX_LOG_LINES } from "../../../src/control-plane/control.ts";
+import { deleteExpiredData, MAX_LOG_LINES } from "../../../src/control-plane/cleanup/garbage-collection.ts";
 import { insertLogLines, type NewLogLine } from "../../../src/control-plane/storage/logs.ts";
 import { Uploads } from "../../../src/control-plane/uploads.ts";
 import { databases } from "../../support/databases.ts";

@@ -1,15 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../platform/lib/ids.ts";
+import { type DeploymentState, fingerprint, rolloutId } from "../reconcile/deployment-state.ts";
+import type { DeploymentContext } from "../reconcile/reconciler-context.ts";
+import type { StepOf } from "../reconcile/steps.ts";
 import type { Upstream } from "../router/router.ts";
-import { deleteDeploymentRows } from "../storage/deployments.ts";
 import { drainInstances, drainRollout, insertInstances, type NewInstance } from "../storage/instances.ts";
 import { setActiveRevision } from "../storage/revisions.ts";
 import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
-import { type DeploymentState, fingerprint, rolloutId } from "./deployment-state.ts";
 import { apiKeyAad } from "./instance-spec.ts";
-import type { DeploymentContext } from "./reconciler-context.ts";
 import { transition } from "./revision-transitions.ts";
-import type { StepOf } from "./steps.ts";
 
 export const applyTransition = (
   { revision, to, message, artifact }: Omit<StepOf<"transition">, "do">,
@@ -89,9 +88,3 @@ const commitTrafficSwitch = (
     const before = instances.filter((instance) => !upstreams.includes(instance)).map(({ instance_id }) => instance_id);
     if (before.length > 0) await drainInstances(tx, before, context.settings.drain_ms);
   });
-
-export async function deleteDeployment({ commit, log, deployment }: DeploymentContext): Promise<void> {
-  const { deployment_id } = deployment;
-  await commit((tx) => deleteDeploymentRows(tx, deployment_id));
-  log.info({ deployment_id }, "deployment deleted");
-}

@@ -1,7 +1,7 @@
 import type { Tx } from "../../platform/database/database.ts";
+import type { DeploymentContext } from "../reconcile/reconciler-context.ts";
 import { IN_PROGRESS, type StatusTransition, transitionIfStatus } from "../storage/revisions.ts";
 import type { RevisionRow, RevisionStatus } from "../storage/schema.ts";
-import type { DeploymentContext } from "./reconciler-context.ts";
 
 interface RevisionTransition {
   /** Previous status; null for a new row. */
@@ -40,6 +40,8 @@ export const REVISION_TRANSITIONS: readonly RevisionTransition[] = [
   ...IN_PROGRESS.map((from) => ({ from, to: "INTERRUPTED", reason: "interrupted" }) as const),
   ...WITH_ARTIFACT.map((from) => ({ from, to: "AWAITING_DEPLOY", reason: "deployed again" }) as const),
 ];
+
+export const isInProgress = (status: RevisionStatus): boolean => !isTerminal(status);
 
 export const isTerminal = (status: RevisionStatus): boolean => !IN_PROGRESS.some((each) => each === status);
 

@@ -3,10 +3,10 @@ import type { Source, SourceConfig, SourceRevisionConfig } from "../contract/rec
 import { openSecrets } from "../deployments/secrets.ts";
 import { findMissingField } from "../deployments/source-rules.ts";
 import { type BuildSpec, type DeployDriver, DeployError, type InstanceSpec, type LogLine } from "../drivers/driver.ts";
+import type { ReconcilerContext } from "../reconcile/reconciler-context.ts";
+import type { Plan } from "../reconcile/steps.ts";
 import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/schema.ts";
 import { findUpload } from "../storage/uploads.ts";
-import type { ReconcilerContext } from "./reconciler-context.ts";
-import type { Plan } from "./steps.ts";
 
 /** Limits `resource_spec.min_scale`, so that a typo cannot overload the machine. */
 const MAX_REPLICAS = 10;

@@ -1,0 +1,32 @@
+import { callDriver, type DeploymentContext } from "../reconcile/reconciler-context.ts";
+import type { JobOf } from "../reconcile/steps.ts";
+import { deleteDeploymentRows } from "../storage/deployments.ts";
+import { deleteLogLines } from "../storage/logs.ts";
+import { artifactsOf } from "../storage/revisions.ts";
+
+/** Number of log lines that one transaction deletes. A larger transaction would delay other writes. */
+const LOG_BATCH = 2_000;
+
+export async function remove(_: JobOf<"remove">, context: DeploymentContext): Promise<void> {
+  const { database, drivers, uploads, deployment, driverSlots } = context;
+  const { deployment_id } = deployment;
+  const built = await artifactsOf(database.read, deployment_id);
+  const sources = new Set([deployment.source, ...built.map(({ source }) => source)]);
+  await driverSlots.use(new AbortController().signal, async () => {
+    for (const driver of new Set([...sources].map((source) => drivers.driverFor(source)))) {
+      const artifacts = built
+        .filter(({ source }) => drivers.driverFor(source) === driver)
+        .flatMap(({ artifact }) => artifact ?? []);
+      await callDriver(async () => driver?.remove({ deployment_id, artifacts }));
+    }
+    await callDriver(() => uploads.removeOf(deployment_id));
+  });
+  while ((await context.commit((tx) => deleteLogLines(tx, deployment_id, LOG_BATCH))) > 0);
+  context.facts.resources_removed = true;
+}
+
+export async function deleteDeployment({ commit, log, deployment }: DeploymentContext): Promise<void> {
+  const { deployment_id } = deployment;
+  await commit((tx) => deleteDeploymentRows(tx, deployment_id));
+  log.info({ deployment_id }, "deployment deleted");
+}
