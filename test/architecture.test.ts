@@ -185,7 +185,7 @@ describe("the source", () => {
     ]);
   });
 
-  it("reads the environment in cli/ alone, which hands it to config.ts, but for that of graphs", () => {
+  it("reads the environment only in cli/, which passes it to config.ts, except for that of graphs", () => {
     const wrong = [...sources]
       .filter(([file, text]) => top(file) !== "cli" && /process\.env\b/.test(text))
       .filter(([file]) => file !== "agent-server/graph-hosts/inside/tracer.ts")

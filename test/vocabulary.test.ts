@@ -11,12 +11,12 @@ describe("the vocabulary", () => {
     // Statements of migrations that databases have applied do not change.
     const files = globSync(`${folder}/**/*.{ts,tsx,mjs,js}`, { cwd: ROOT, exclude: ["**/migrations/[0-9]*"] });
     expect(files.length).toBeGreaterThan(0);
-    expect(files.flatMap((file) => findInSource(join(ROOT, file), true))).toEqual([]);
+    expect(files.flatMap((file) => findInSource(join(ROOT, file), "all"))).toEqual([]);
   });
 
-  it("of the tests has no banned name", () => {
+  it("of the tests has no banned term, in names or titles", () => {
     const files = globSync("test/**/*.ts", { cwd: ROOT, exclude: ["test/vocabulary*.ts"] });
-    expect(files.flatMap((file) => findInSource(join(ROOT, file), false))).toEqual([]);
+    expect(files.flatMap((file) => findInSource(join(ROOT, file), "titles"))).toEqual([]);
   });
 
   it("of the documents has no banned term", () => {
@@ -34,6 +34,13 @@ describe("the vocabulary", () => {
     ['log.warn("nobody listens");', "nobody listens"],
     ["const a = <b>Tell me</b>;", "Tell me"],
   ])("is checked in %j", (source, text) => {
-    expect(findInSource("a.tsx", true, source)).toEqual([expect.objectContaining({ place: "a.tsx:1", text })]);
+    expect(findInSource("a.tsx", "all", source)).toEqual([expect.objectContaining({ place: "a.tsx:1", text })]);
+  });
+
+  it.each([
+    ['it.each([1])("tells %s", () => send("nobody"));', '"tells %s"'],
+    ["describeInBrowser(`whoever opens it`, () => undefined);", "`whoever opens it`"],
+  ])("is checked in the titles of %j only", (source, text) => {
+    expect(findInSource("a.test.ts", "titles", source)).toEqual([expect.objectContaining({ text })]);
   });
 });

@@ -86,13 +86,16 @@ function inIdentifier(name: string): string | undefined {
   return IDENTIFIERS.find(({ pattern }) => pattern.test(name))?.instead;
 }
 
+/** The function that a test calls: `it`, `it.each(rows)`, `describeInBrowser`. */
+const TEST_CALL = /^(describe|it|test)(?![a-z])/;
+
 const inText = (text: string) => TEXTS.find(({ pattern }) => pattern.test(text));
 
 /**
  * @param file a TypeScript source
- * @param texts whether literals and comments are looked at, besides identifiers
+ * @param texts what is checked besides identifiers: all literals and comments, or only the titles of tests
  */
-export function findInSource(file: string, texts: boolean, source = readFileSync(file, "utf8")): Finding[] {
+export function findInSource(file: string, texts: "all" | "titles", source = readFileSync(file, "utf8")): Finding[] {
   const kind = file.endsWith("x") ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
   const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, false, kind);
   const found: Finding[] = [];
@@ -108,8 +111,12 @@ export function findInSource(file: string, texts: boolean, source = readFileSync
     if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) {
       const instead = inIdentifier(node.text);
       if (instead) report(start, node.text, instead);
+    } else if (texts === "titles" && ts.isCallExpression(node)) {
+      const [title] = node.arguments;
+      const isTitle = title && (ts.isStringLiteralLike(title) || ts.isTemplateExpression(title));
+      if (isTitle && TEST_CALL.test(node.expression.getText(tree))) look(title.getStart(tree), title.getText(tree));
     } else if (
-      texts &&
+      texts === "all" &&
       (ts.isStringLiteralLike(node) ||
         ts.isTemplateHead(node) ||
         ts.isTemplateMiddleOrTemplateTail(node) ||
@@ -119,7 +126,8 @@ export function findInSource(file: string, texts: boolean, source = readFileSync
     ts.forEachChild(node, visit);
   };
   visit(tree);
-  if (texts) for (const match of source.matchAll(/(?:^|\s)\/\/ .*|\/\*[\s\S]*?\*\//gm)) look(match.index, match[0]);
+  if (texts === "all")
+    for (const match of source.matchAll(/(?:^|\s)\/\/ .*|\/\*[\s\S]*?\*\//gm)) look(match.index, match[0]);
   return found;
 }
 
@@ -140,7 +148,7 @@ if (import.meta.main) {
   const findings = process.argv.slice(2).flatMap((path) => {
     const files = /\.\w+$/.test(path) ? [path] : globSync(`${path}/**/*.{ts,tsx,md}`);
     return files.flatMap((file) =>
-      file.endsWith(".md") ? findInDocument(file) : findInSource(file, !file.startsWith("test/")),
+      file.endsWith(".md") ? findInDocument(file) : findInSource(file, file.startsWith("test/") ? "titles" : "all"),
     );
   });
   for (const { place, text, instead } of findings)

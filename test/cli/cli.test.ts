@@ -181,7 +181,7 @@ describe("a graph that cannot be loaded", () => {
     expect(stderr).toContain("http.app could not be loaded (RangeError: at load). Fix the code");
   });
 
-  it("because LangGraph for Python is missing gets a sentence that says what to do", async () => {
+  it("because LangGraph for Python is missing prints an error with the fix", async () => {
     project = createProject({ ...files, "bad.py": "", "langgraph.json": '{"graphs": {"bad": "./bad.py:graph"}}' });
     const server = await start("dev");
     const wait = () => post(server, "/runs/wait", { assistant_id: "bad", input: {} });
@@ -207,7 +207,7 @@ describe("a graph that cannot be loaded", () => {
 });
 
 describe("dev", () => {
-  it("loads the graphs anew when a file changes, and lets runs end with the old ones", async () => {
+  it("reloads the graphs when a file changes; active runs finish with the old graphs", async () => {
     project = createProject({ ...GOOD, "good.mjs": oneNodeGraph("old", 1_500) });
     const server = await start("dev");
     const { thread_id } = (await post(server, "/threads", {})).body;
@@ -228,7 +228,7 @@ describe("dev", () => {
     expect(((await joined.json()) as { answer: string }).answer).toBe("old");
   });
 
-  it("sees graphs and variables that are added", async () => {
+  it("loads graphs and variables that are added", async () => {
     project = createProject(GOOD);
     const server = await start("dev");
     const more = `${oneNodeGraph("x").replace('"x"', "process.env.COLOUR")}`;
@@ -243,7 +243,7 @@ describe("dev", () => {
   });
 });
 
-describe("a stop in good order", () => {
+describe("a graceful shutdown", () => {
   it("hands a run that takes long back without spending its attempt, and the next start ends it", async () => {
     const steps = `${oneNodeGraph("x")}`.replace(
       /export const graph[\s\S]*/,

@@ -43,7 +43,7 @@ describe("threadmill deploy", () => {
   const revisionsOf = async ({ id }: Pick<Deployment, "id">) =>
     ((await (await call("GET", `/v2/deployments/${id}/revisions`)).json()) as { resources: Revision[] }).resources;
 
-  it("deploys a folder, tells how far it is, and says where it is reached", async () => {
+  it("deploys a folder, and prints its progress and the address", async () => {
     const folder = writeFiles(temporaryFolder(), {
       ...PROJECT,
       "package.json": JSON.stringify({ name: "@team/My_Agent" }),
@@ -128,7 +128,7 @@ describe("threadmill deploy", () => {
     expect(stderr).toMatch(reason);
   });
 
-  it("leaves what is deployed running when the service stops, and the next one finds it", async () => {
+  it("leaves deployments running when the service stops, and the next service attaches to them", async () => {
     const [deployment] = (await list()).filter(({ name }) => name === "my-agent");
     const lines = async () => {
       const path = `/v2/deployments/${deployment?.id}/logs?type=deploy&limit=1000`;
@@ -145,7 +145,7 @@ describe("threadmill deploy", () => {
   });
 });
 
-describe("what is packed", () => {
+describe("the packed files", () => {
   it("is what git would add, less links, packages and secrets", async () => {
     const folder = temporaryFolder();
     writeFiles(folder, {

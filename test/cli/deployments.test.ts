@@ -90,7 +90,7 @@ describe("the deployments commands", () => {
     expect(JSON.parse(first as string)).toMatchObject({ message: "one", timestamp: isoOfMilliseconds(START) });
   });
 
-  it("follow a log: each line once, also one that comes late", async () => {
+  it("follow a log: each line once, also a late one", async () => {
     const made = await create(ofImage({ name: "followed" }));
     await write(made, made.latest_revision_id, "one", "two", "three");
     const child = startCli(["deployments", "logs", "-f", "followed", "--limit", "2", "--url", url], { env });
@@ -110,7 +110,7 @@ describe("the deployments commands", () => {
     expect(seen).toEqual(["two", "three", "late", "four", "last"]);
   });
 
-  it("roll back to the revision that served before, and tell how it went", async () => {
+  it("roll back to the revision that served before, and print the progress", async () => {
     const made = await create(ofImage({ name: "rolled" }));
     const first = made.latest_revision_id;
     await serves(made, first);
@@ -150,7 +150,7 @@ describe("the deployments commands", () => {
     expect((await ada.call("GET", `/v2/deployments/${made.id}`)).status).toBe("AWAITING_DELETE");
   });
 
-  it("say what is wrong in a sentence", async () => {
+  it("print an error that states what is wrong", async () => {
     await create(ofImage({ name: "there" }));
     expect(await run("logs", "the")).toMatchObject({
       status: 1,

@@ -128,7 +128,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     expect(session.feedback_stats.kind.values).toEqual({ "ai small": 1 });
   });
 
-  it("goes on after a crash where it was, and tries nothing twice", async () => {
+  it("continues after a crash where it stopped, and runs no example twice", async () => {
     const door = join(folder.folder, "door");
     await datasetOf("crashed!", [{ n: 1 }, { n: 2 }, { n: 100, door }, { n: 101, door }]);
     const child = startCli(flags("crashed!", "--name", "try two", "--concurrency", "1"), { env: NO_KEYS });
@@ -243,7 +243,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     expect(await get("/api/v1/sessions?name=try+five&include_stats=true")).toMatchObject([{ run_count: 2 }]);
   });
 
-  it("keeps what is done when the service refuses, and says so", async () => {
+  it("keeps finished results when the service refuses requests, and prints an error", async () => {
     await datasetOf("refused!!!", [{ n: 1 }]);
     const args = flags("refused!!!").map((flag) => (flag === "double" ? "nobody" : flag));
     const { status, stderr } = await runCli(args, NO_KEYS);

@@ -77,7 +77,7 @@ describe("experiments upload", () => {
     expect(request.headers["x-api-key"]).toBeUndefined();
   });
 
-  it("lets flags go before what the file says, and takes a dataset by the name or the id that was given alone", async () => {
+  it("gives flags precedence over the file, and accepts either the name or the id of a dataset", async () => {
     const path = file("body.json", BODY);
     const args = ["--name", "run 2", "--dataset", "other", "--description", "of today", "--metadata", '{"model":"m2"}'];
     const { dataset_id, ...rest } = BODY;
@@ -189,7 +189,7 @@ describe("experiments upload", () => {
     });
   });
 
-  it("calls an experiment as its file when nobody named it, and says which fields mean nothing", async () => {
+  it("names an experiment after its file by default, and lists ignored fields", async () => {
     const path = file(
       "run of monday.jsonl",
       `\ufeff${lines({ ...FRANCE, output: 1 })}\r\n${lines({ ...FRANCE, notes: 2 })}`,
@@ -261,7 +261,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       expect(body.results[0].actual_outputs).toEqual({ output: "3" });
     });
 
-    it("tells which choice was the likeliest, in old files and new ones, and leaves NaN out", async () => {
+    it("reads which choice was the most likely, in old and new files, and omits NaN", async () => {
       const rows = await sentRows(file("samples_sky.jsonl", LM_EVAL_CHOICES), "--dataset", "sky");
       const outputs = rows.map((row: Record<string, unknown>) => [row.expected_outputs, row.actual_outputs]);
       expect(outputs).toEqual([
@@ -330,7 +330,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       expect(failed.row_id).toBe(row.row_id);
     });
 
-    it("tells errors from failures: they have no scores", async () => {
+    it("distinguishes errors from failures: errors have no scores", async () => {
       const rows = await sentRows(file("results.json", PROMPTFOO), "--provider", "mini", "--dataset", "capitals");
       expect(rows[1]).toMatchObject({ error: "API call error: 429 Too Many Requests", evaluation_scores: [] });
       expect(rows[1]).not.toHaveProperty("actual_outputs");
@@ -431,7 +431,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       expect(recorder.requests).toEqual([]);
     });
 
-    it("hangs up when it finds that later on, so that nothing is stored", async () => {
+    it("aborts the upload when it finds an error later in the file, so that nothing is stored", async () => {
       const row = { ...FRANCE, run_metadata: { padding: "x".repeat(1000) } };
       const path = file("a.jsonl", `${lines(...Array(2000).fill(row))}{"inputs"\n`);
       const { status, stderr } = await upload(path, "--dataset", "d");
@@ -440,7 +440,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       expect(recorder).toMatchObject({ requests: [], aborted: 1 });
     });
 
-    it("(no file) says so", async () => {
+    it("(no file) prints an error", async () => {
       expect(await upload("nowhere.json")).toMatchObject({
         status: 1,
         stderr: "error: File not found: nowhere.json.\n",
@@ -457,7 +457,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       { loc: ["body"], msg: "dataset_id or dataset_name is required", type: "value_error" },
     ];
 
-    it("lists what is wrong with the places in the file", async () => {
+    it("lists the errors with their positions in the file", async () => {
       recorder.answer(422, { detail });
       const { status, stdout, stderr } = await upload(
         file("a.jsonl", `\n${lines(FRANCE)}\n${lines(FRANCE)}`),
@@ -529,7 +529,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       expect(stderr).not.toContain("100 %");
     });
 
-    it("by not being there, says how to start it", async () => {
+    it("that is not running gets an error that states how to start it", async () => {
       const url = `http://127.0.0.1:${await freePort()}`;
       const { status, stderr } = await run(url, ["upload", file("a.json", BODY)]);
       expect(status).toBe(1);
@@ -578,7 +578,7 @@ describe("progress", () => {
     return written;
   };
 
-  it("is a bar on a terminal, no wider than that, and is gone at the end", () => {
+  it("is a bar on a terminal, no wider than the terminal, and is erased at the end", () => {
     const [first, second, waiting, last] = shown(true, [50, 1000, 1050, 2000]).split("\r").slice(1);
     expect(first).toBe(`${"█".repeat(12)}${"░".repeat(12)} 50 %, 2,000 ro\x1b[K`);
     expect(second).toContain("█".repeat(24));
@@ -716,7 +716,7 @@ describe("experiments export", () => {
     expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('Experiment "one" already exists') });
   });
 
-  it("is refused by the real service with places in the file", async () => {
+  it("is refused by the real service with positions in the file", async () => {
     const path = file("rows.jsonl", lines(FRANCE, { ...FRANCE, start_time: "noon" }, { inputs: 1 }));
     const { status, stderr } = await run(url, ["upload", path, "--dataset", "refused"]);
     expect(status).toBe(1);
@@ -724,7 +724,7 @@ describe("experiments export", () => {
     expect(stderr).toMatch(/\n {2}line 3 \(results\[2\]\) inputs: .*, not 1\n/);
   });
 
-  it("says when there is no such experiment, or no such place, and leaves no file", async () => {
+  it("reports an unknown experiment or an unknown folder, and leaves no file", async () => {
     const output = join(folder.folder, "none.json");
     for (const what of ["nothing", rowId(1)]) {
       const { status, stderr } = await run(url, ["export", what, "--output", output]);

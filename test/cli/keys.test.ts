@@ -61,7 +61,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
     expect([await statusOf(), await statusOf(made.key)]).toEqual([401, 200]);
   });
 
-  it("makes and revokes keys beside a running service, which notices at once", async () => {
+  it("creates and revokes keys beside a running service, which applies them immediately", async () => {
     await start("dev");
     expect(await statusOf()).toBe(200);
     const first = await json("create", "--name", "one", "--user", "alice");
@@ -88,7 +88,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
     expect((await create(DEFAULT_TENANT)).workspace).toBe("default");
   });
 
-  it("lists what is known of the keys, which is not the keys", async () => {
+  it("lists the metadata of keys, but not the keys", async () => {
     expect(await json("list")).toEqual([]);
     expect((await keys("list")).stdout).toBe("There are no API keys.\n");
     const { key, ...made } = await json("create", "--name", "for CI", "--user", "alice", "--workspace", "research");
@@ -104,7 +104,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
     expect(stdout + JSON.stringify(listed)).not.toContain(key.slice(17));
   });
 
-  it("tells people what to do with a key", async () => {
+  it("prints how to use a key", async () => {
     const { stdout } = await keys("create", "--name", "n", "--user", "alice", "--workspace", "research");
     expect(stdout).toContain('for alice in workspace "research"');
     expect(stdout.split("\n").map((line) => line.trim())).toContainEqual(expect.stringMatching(KEY));

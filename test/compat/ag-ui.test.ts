@@ -205,7 +205,7 @@ describe.each(clients)("the AG-UI client in version %s", (_version, Agent, isMod
     expect(last(events)).toEqual({ type: "RUN_ERROR", code: "RangeError", message: 'There is no color "plaid".' });
   });
 
-  it("sees parallel tasks of a node as one step", async () => {
+  it("receives parallel tasks of a node as one step", async () => {
     const agent = await agentOf("workers");
     const events = await run(agent);
     expect(events.flatMap(({ type, stepName }) => (stepName ? [[type, stepName]] : []))).toEqual([

@@ -53,7 +53,7 @@ describe.skipIf(!python).each(databases)("the official Python client of the Auth
     return (await service.request("POST", "/admin/keys", body, { "X-Api-Key": ROOT })).body.key;
   }
 
-  it("goes through all scenarios, without complaining", () => {
+  it("passes all scenarios without warnings", () => {
     expect(complaints).toBe("");
     expect(lines.map(({ scenario }) => scenario)).toEqual(NAMES);
   });

@@ -73,7 +73,7 @@ export function deployScenarios(cli: readonly string[]): void {
   };
 
   it(
-    "creates a deployment, and says how far it is and where it is reached",
+    "creates a deployment, and prints its progress and the address",
     async () => {
       const { status, stdout, stderr } = await run(deploy("--json"), { mount: "/api-host" });
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
@@ -107,7 +107,7 @@ export function deployScenarios(cli: readonly string[]): void {
   );
 
   it(
-    "shows what a build writes, and makes the next revision, which serves at the same address",
+    "prints the build log, and creates the next revision, which serves at the same address",
     async () => {
       writeFiles(folder, { ".env": "GREETING=two\n" });
       const go = join(folder, "go");
@@ -126,7 +126,7 @@ export function deployScenarios(cli: readonly string[]): void {
   );
 
   it(
-    "ends with status 1 and the last lines of a build that fails, and what serves goes on",
+    "exits with status 1 and the last lines of a failed build; the previous revision keeps serving",
     async () => {
       const { status, stdout } = await run(deploy("--build-command", "node nothing.mjs"));
       expect(status).toBe(1);
@@ -150,7 +150,7 @@ export function deployScenarios(cli: readonly string[]): void {
     expect((await run(["list", "--name-contains", "nothing"])).stdout).toBe("No deployments found.\n");
   });
 
-  it("shows the logs of builds, and follows that of what serves", async () => {
+  it("shows the logs of builds, and follows those of the serving revision", async () => {
     const build = await run(["logs", "--name", "my-agent", "--type", "build", "--level", "info"]);
     expect(build.stdout).toMatch(/^Using latest revision: [0-9a-f-]{36}\n(\[\S+] \[INFO] .*\n)+$/);
     const { child, printed, ended } = start(["logs", "--name", "my-agent", "--follow"]);
@@ -163,7 +163,7 @@ export function deployScenarios(cli: readonly string[]): void {
     expect(stdout.match(/a line of the graph/g)).toHaveLength(1);
   });
 
-  it("says why it is refused", async () => {
+  it("prints why a request is refused", async () => {
     const refused = await run(["list"], { key: "nobody's" });
     expect([refused.status, refused.stderr]).toEqual([
       1,

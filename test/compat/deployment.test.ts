@@ -50,7 +50,7 @@ describe("an agent server behind the router", () => {
     stateScenarios(client);
     statelessScenarios(client);
 
-    it("costs nothing when a connection breaks: the client comes back by the Location", async () => {
+    it("loses no event when a connection breaks: the client reconnects by the Location header", async () => {
       const proxy = await openBreakingProxy(url + deployment, "id: 3\n\n");
       const throughBreak = new ClientOfVersion({ apiUrl: proxy.url, apiKey: KEY });
       const { thread_id } = await client().threads.create();
@@ -63,7 +63,7 @@ describe("an agent server behind the router", () => {
       await proxy.close();
     });
 
-    it("lets nobody past it without a key, and not with the instance's", async () => {
+    it("refuses requests without a key, and requests with the key of the instance", async () => {
       for (const apiKey of ["", INSTANCE_KEY]) {
         const stranger = new ClientOfVersion({ apiUrl: url + deployment, apiKey, callerOptions: { maxRetries: 0 } });
         await expect(stranger.threads.create()).rejects.toThrow("401");

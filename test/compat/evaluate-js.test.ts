@@ -49,7 +49,7 @@ describe.each(databases)("evaluation and tracing in JavaScript against %s", (dat
     return { printed, complaints };
   }
 
-  it("goes through all scenarios", () => {
+  it("passes all scenarios", () => {
     expect(lines.map(({ scenario }) => scenario)).toEqual(SCENARIOS);
   });
 

@@ -40,7 +40,7 @@ describe.skipIf(!python).each(databases)("evaluation and tracing in Python again
     await service.stop();
   });
 
-  it("goes through all scenarios", () => {
+  it("passes all scenarios", () => {
     expect(lines.map(({ scenario }) => scenario)).toEqual(SCENARIOS);
     expect(complaints).toBe("");
   });

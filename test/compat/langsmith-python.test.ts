@@ -46,7 +46,7 @@ describe.skipIf(!python).each(databases)("the official Python client of experime
   }, 150_000);
   afterAll(() => service.stop());
 
-  it("goes through all scenarios", () => {
+  it("passes all scenarios", () => {
     expect(lines.map(({ scenario }) => scenario)).toEqual(NAMES);
     expect(complaints).toBe("");
   });

@@ -94,7 +94,7 @@ describe.each(databases)("the official MCP client against %s", (database) => {
       });
     });
 
-    it("is told about unknown tools and about a graph that cannot be loaded", async () => {
+    it("gets errors for unknown tools and for a graph that cannot be loaded", async () => {
       const client = await connected(options);
       await expect(client.callTool({ name: "nobody" })).rejects.toMatchObject({
         code: -32602,

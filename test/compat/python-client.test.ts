@@ -55,7 +55,7 @@ describe.skipIf(!python).each(databases)("the official Python client against %s"
   }, 150_000);
   afterAll(() => service.stop());
 
-  it("goes through all scenarios, without complaining", () => {
+  it("passes all scenarios without warnings", () => {
     expect(complaints).toBe("");
     expect(breaks).toBe(1);
     expect(lines.map(({ scenario }) => scenario)).toEqual(SCENARIOS);

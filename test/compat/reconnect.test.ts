@@ -44,7 +44,7 @@ describe.each(databases)("a connection that breaks, against %s", (database) => {
         }
       }
 
-      it.concurrent("costs the reader of a new run nothing", async () => {
+      it.concurrent("loses no event for the reader of a new run", async () => {
         const { thread_id } = await direct().threads.create();
         const events = await throughBreak(({ runs }) => runs.stream(thread_id, "research", BEES as never));
         const run_id = events[0]?.data.run_id as string;
@@ -52,13 +52,13 @@ describe.each(databases)("a connection that breaks, against %s", (database) => {
         expect(events.length).toBeGreaterThan(10);
       });
 
-      it.concurrent("costs the reader of a stateless run nothing", async () => {
+      it.concurrent("loses no event for the reader of a stateless run", async () => {
         const events = await throughBreak(({ runs }) => runs.stream(null, "research", BEES as never));
         const run_id = events[0]?.data.run_id as string;
         expect(events).toEqual(await gather(direct().runs.joinStream(null, run_id, { lastEventId: "-1" })));
       });
 
-      it.concurrent("costs a reader that has joined nothing", async () => {
+      it.concurrent("loses no event for a reader that has joined", async () => {
         const { thread_id } = await direct().threads.create();
         const { run_id } = await direct().runs.create(thread_id, "research", BEES as never);
         const joined = await throughBreak(({ runs }) => runs.joinStream(thread_id, run_id, { lastEventId: "-1" }));

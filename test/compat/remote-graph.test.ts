@@ -103,7 +103,7 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
     });
   });
 
-  it("stops where it is told to, and goes on from there", async () => {
+  it("stops at interruptBefore, and continues from there", async () => {
     const graph = remote("agent");
     const config = onNewThread();
     await graph.invoke({}, { ...config, interruptBefore: ["finish"] }).catch((error: unknown) => {

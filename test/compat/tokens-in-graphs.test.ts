@@ -90,7 +90,7 @@ describe.each(databases)("the example that uses a user's token, with the officia
     expect(await page.text()).toContain("Connected: acme");
   }
 
-  it("asks, goes on, needs no second permission, asks again after a deletion, and leaves no secret anywhere", async () => {
+  it("requests permission once, requests it again after a deletion, and stores no secret in plain text", async () => {
     // So short-lived that every run renews it.
     oauth.access_ttl_s = 50;
     const ada = await clientOf("ada");

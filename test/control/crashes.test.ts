@@ -86,7 +86,7 @@ describe.each(databases)("a deployment on %s", (name) => {
     600_000,
   );
 
-  it("whatever is asked for, and whatever goes wrong, it comes to what the model says", async () => {
+  it("ends in the state that the model predicts, for any requests and faults", async () => {
     const runs = name === "sqlite" ? SEQUENCES : Math.ceil(SEQUENCES / 10);
     await fc.assert(
       fc.asyncProperty(sequence, async ({ commands, fault }) => {

@@ -144,7 +144,7 @@ describe("a deployment with an authentication module", () => {
     expect(refused).toEqual([]);
   });
 
-  it("admits nobody without a key after a revision without the module, and users again after one with it", {
+  it("requires a key after a revision without the module, and admits users again after one with it", {
     timeout: 120_000,
   }, async () => {
     const { thread_id } = (await send(alice, "POST", "/threads", {})).body;

@@ -128,7 +128,7 @@ describe.skipIf(engineMissing())("containers", () => {
       expect(await world.driver.list()).toEqual([]);
     });
 
-    it("is refused in the engine's words when its limits are none", async () => {
+    it("is refused with the engine's message when its limits are invalid", async () => {
       const order = specFor({ resources: { cpu_limit: undefined, memory_limit_mb: 1 } });
       await expect(world.driver.ensure(order)).rejects.toThrow(
         "The container could not be started: Minimum memory limit allowed is 6MB.",
@@ -136,7 +136,7 @@ describe.skipIf(engineMissing())("containers", () => {
       expect(await world.driver.list()).toEqual([]);
     });
 
-    it("is refused in a sentence when its image is gone", async () => {
+    it("is refused with an error message when its image was deleted", async () => {
       const order = specFor({ artifact: `sha256:${"0".repeat(64)}` });
       await expect(world.driver.ensure(order)).rejects.toThrow(/an image ID cannot be pulled/);
     });

@@ -74,7 +74,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     expect(after).not.toBe(before);
   });
 
-  it("stays what it was when the registry has no answer, and a new revision fails with a sentence", async () => {
+  it("does not change when the registry is unreachable, and a new revision fails with an error message", async () => {
     const image = await publish("agents/lonely:1", "lonely");
     const deployment_id = randomUUID();
     const artifact = await pin(image, deployment_id);
@@ -88,7 +88,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     world = await open();
   });
 
-  it("goes with the last deployment that it was pulled for, and stays if it was here before", async () => {
+  it("is removed with the last deployment that it was pulled for, but not if it existed before", async () => {
     const image = await publish("agents/shared:1", "shared");
     const [one, other] = [randomUUID(), randomUUID()];
     const artifact = await pin(image, one);

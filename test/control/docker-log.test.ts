@@ -46,7 +46,7 @@ describe("the log of a container", () => {
     expect(lines.end().map(({ text }) => text)).toEqual(["no end yet"]);
   });
 
-  it("goes on behind any line, without one twice and without one left out", () => {
+  it("continues after any line, without repeated or missing lines", () => {
     for (let stop = 0; stop <= LOG.length; stop++) {
       const first = new LogLines({});
       const before = read(first, sent(LOG.slice(0, stop)));
@@ -56,7 +56,7 @@ describe("the log of a container", () => {
     }
   });
 
-  it("goes on when the clock was set back", () => {
+  it("continues when the clock was set back", () => {
     const lines = new LogLines({ stdout: { at: at(1), frames: 2 } });
     const back: Written = ["stdout", 0, "set back\n"];
     expect(read(lines, sent([...LOG.slice(0, 4), back]))).toEqual(["äöü", "three", "set back"]);

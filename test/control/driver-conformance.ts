@@ -51,7 +51,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       await world.driver().stop(ref, { grace_ms: 10_000 });
     });
 
-    it("finds the one that is there when it is asked again, also by two at once", async () => {
+    it("attaches to the running instance when it is requested again, also by two concurrent requests", async () => {
       const { order } = await specFor();
       const [first, second] = await Promise.all([world.driver().ensure(order), world.driver().ensure(order)]);
       await answersOk(first);
@@ -61,7 +61,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       await world.driver().stop(first, { grace_ms: 10_000 });
     });
 
-    it("tells what an instance writes, line by line", async () => {
+    it("reports what an instance writes, line by line", async () => {
       const { order, messages } = await specFor();
       const ref = await world.driver().ensure(order);
       await answersOk(ref);
@@ -71,7 +71,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       await world.driver().stop(ref, { grace_ms: 10_000 });
     });
 
-    it("finds instances after a restart of the service, and tells on where the last one stopped", async () => {
+    it("finds instances after a restart of the service, and continues their logs where they stopped", async () => {
       const before = await specFor();
       const ref = await world.driver().ensure(before.order);
       await answersOk(ref);
@@ -95,7 +95,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       expect(await world.driver().probe(ref)).toMatchObject({ state: "ended" });
     });
 
-    it("says that an instance is gone which died, and starts it again when it is asked to", async () => {
+    it("reports an instance that has exited as ended, and starts it again on request", async () => {
       const { order, messages } = await specFor();
       const ref = await world.driver().ensure(order);
       await answersOk(ref);
@@ -111,7 +111,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       expect(messages()).toContain("the last words");
     });
 
-    it("says why an instance refused to start, in words for whoever brought the source", async () => {
+    it("reports why an instance refused to start, in terms of the source", async () => {
       const { order } = await specFor("broken");
       const ref = await world.driver().ensure(order);
       await until("it is gone", async () => (await world.driver().probe(ref)).state === "ended");

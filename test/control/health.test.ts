@@ -30,12 +30,12 @@ afterEach(() => {
 describe("/ok of an instance", () => {
   const ask = async (address: string) => (await checkReadyOverHttp(10_000)(address)).failure;
 
-  it("is a yes when it says 200", async () => {
+  it("succeeds with status 200", async () => {
     const address = await serve((request, response) => response.writeHead(request.url === "/ok" ? 200 : 404).end("{}"));
     expect(await ask(address)).toBeUndefined();
   });
 
-  it.each([503, 404, 302, 204])("is a no when it says %i", async (status) => {
+  it.each([503, 404, 302, 204])("fails with status %i", async (status) => {
     const address = await serve((_, response) => response.writeHead(status, { location: "/elsewhere" }).end());
     expect(await ask(address)).toBe(`returned status ${status}`);
   });
@@ -45,7 +45,7 @@ describe("/ok of an instance", () => {
     expect((await checkReadyOverHttp(200)(address)).failure).toBe("did not respond within 0.2 s");
   });
 
-  it("is a no when nobody listens", async () => {
+  it("fails when no process listens", async () => {
     const address = await serve(() => undefined);
     servers[0]?.close();
     expect(await ask(address)).toBe("could not be reached");

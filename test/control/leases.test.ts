@@ -56,7 +56,7 @@ describe.skipIf(!databases.includes("postgres"))("two processes on one Postgres"
     expect(world.driver.running.size).toBe(1);
   });
 
-  it("take over at once from one that stops in good order", async () => {
+  it("are taken over immediately from a process that shuts down gracefully", async () => {
     const first = world.start();
     const id = await world.deploy("handed-over", "main");
     await world.become(id, "DEPLOYED");
@@ -74,7 +74,7 @@ describe.skipIf(!databases.includes("postgres"))("two processes on one Postgres"
     expect(second.router.upstreams.get(id)).toHaveLength(1);
   });
 
-  it("do nothing any more about what they could not renew", async () => {
+  it("stop working on deployments whose lease they could not renew", async () => {
     const first = world.start();
     const id = await world.deploy("unrenewed", "build-held");
     await world.become(id, "BUILDING");

@@ -77,7 +77,7 @@ describe("an instance of a deployment", () => {
     expect(log()).toMatch(/control\/.* was deleted/);
   });
 
-  it("ends in order when no control plane comes back in time", async () => {
+  it("exits gracefully when no control plane returns in time", async () => {
     await start("serve", 2);
     const log = openLog();
     await service.stop("SIGKILL");

@@ -52,7 +52,7 @@ describe("a build of the process driver", () => {
     expect(lines.map(({ message }) => message)).toEqual(["Unpacking the source", "Build complete."]);
   });
 
-  it("is made once of the same source, and anew for other commands, secrets or deployments", async () => {
+  it("runs once for the same source, and again for other commands, secrets or deployments", async () => {
     const source = await packed(PROJECT);
     const first = await world.build(source);
     const made_at = statSync(first.folder).ctimeMs;
@@ -197,7 +197,7 @@ describe("a build of the process driver", () => {
     expect(await failure(await packed(files as Record<string, string>), more)).toBe(sentence);
   });
 
-  it("tells what its commands say, which have the secrets and nothing of the service", async () => {
+  it("logs the output of its commands, which get the secrets but no variables of the service", async () => {
     process.env.CANARY_OF_THE_SERVICE = "must not be seen";
     const { lines, folder } = await world.build(await packed({ ...PROJECT, "sub/x": "" }), {
       install_command: "pwd > where && echo installing $TOKEN && env",
@@ -223,7 +223,7 @@ describe("a build of the process driver", () => {
     expect([existsSync(join(folder, "installed")), existsSync(join(folder, "apps/a/built"))]).toEqual([true, true]);
   });
 
-  it("fails with the last that a command said", async () => {
+  it("fails with the last output of a command", async () => {
     const message = await failure(await packed(PROJECT), { build_command: "echo all is lost; exit 3" });
     expect(message).toBe("echo all is lost; exit 3 failed with status 3. Last output:\nall is lost");
   });
@@ -391,7 +391,7 @@ describe("a build on a full disk", () => {
     if (isMounted) execFileSync("umount", [disk]);
   });
 
-  it.skipIf(!isMounted)("fails in a sentence and leaves nothing", async () => {
+  it.skipIf(!isMounted)("fails with an error message and leaves no files", async () => {
     const world = await openProcessWorld("sqlite", { data_dir: disk });
     const noise = Buffer.from(Array.from({ length: 3_000_000 }, () => Math.floor(Math.random() * 256)));
     const source = rawTarball([{ path: "f", type: "File", size: noise.length }], noise);

@@ -144,7 +144,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
     expect(second.filter((message) => /^(one|two|three)$/.test(message))).toEqual(["two", "three"]);
   });
 
-  it("goes with all that it has started", async () => {
+  it("is stopped together with its child processes", async () => {
     const spawning = AGENT.replace(
       "const State",
       `import { spawn } from "node:child_process"; console.log("started " + spawn("sleep", ["600"]).pid); const State`,
@@ -186,7 +186,7 @@ process.on = process.addListener = function (name, listener) { return name === "
     expect(arguments_of).toContain("THREADMILL_HOST_MEMORY=333MiB");
   });
 
-  it("is refused in a sentence when its build is gone", async () => {
+  it("is refused with an error message when its build was deleted", async () => {
     const order = await specFor({ artifact: "0".repeat(64) });
     await expect(world.driver.ensure(order)).rejects.toThrow("The build of this revision was removed");
     expect(await world.driver.list()).toEqual([]);

@@ -27,7 +27,7 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
     world.processes = [];
   }
 
-  it("leaves instances alone when it stops, and the next one finds them and goes on", async () => {
+  it("leaves instances running when it stops, and the next process attaches to them", async () => {
     world.start();
     const id = await world.deploy("steady", "main");
     await world.become(id, "DEPLOYED");
@@ -43,7 +43,7 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
     await instancesAre(id, "ready");
   });
 
-  it("gives a build up when it stops, and the next one begins it anew", async () => {
+  it("aborts a build when it stops, and the next process starts the build over", async () => {
     world.start();
     const id = await world.deploy("long", "build-held");
     await world.become(id, "BUILDING");
@@ -57,7 +57,7 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
     expect(world.driver.envs).toHaveLength(2);
   });
 
-  it("does not count the time in which nobody looked", async () => {
+  it("does not count downtime of the reconciler for the deadline", async () => {
     world.start();
     const id = await world.deploy("patient", "run-held");
     await instancesAre(id, "starting");
@@ -72,7 +72,7 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
     expect([...world.driver.running.keys()]).toEqual([instance_id]);
   });
 
-  it("starts what should run and is gone", async () => {
+  it("starts instances that should run but have exited", async () => {
     world.start();
     const id = await world.deploy("fallen", "main");
     await world.become(id, "DEPLOYED");

@@ -36,7 +36,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       expect(world.driver.running.get(upstream?.instance_id ?? "")?.order.api_key).toBe(upstream?.api_key);
     });
 
-    it("gets its secrets, and who it is, and nothing else of an environment", async () => {
+    it("gets its secrets and its identity, and no other variables", async () => {
       world.start();
       const secrets = [
         { name: "OPENAI_API_KEY", value: "sk-1" },
@@ -131,7 +131,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       await world.become(second, "DEPLOYED");
     });
 
-    it("needs nobody any more when nothing of it runs", async () => {
+    it("is released when no instance is left", async () => {
       world.start();
       const id = await world.deploy("broken", "build-fails");
       await world.until("nobody holds it", async () => (await world.get(id)).deployment.lease_holder === null);
@@ -159,7 +159,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       expect(world.driver.stopped).toEqual([{ instance_id, grace_ms: 45_000 }]);
     });
 
-    it("ends what is in flight when the time for draining is over", async () => {
+    it("ends requests in flight when the drain time is over", async () => {
       world.start();
       const { id, instance_id } = await serving();
       world.in_flight.set(instance_id, Number.POSITIVE_INFINITY);
@@ -266,7 +266,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       expect(await world.revision(id, 1)).toMatchObject({ artifact: "agents/main:1", built_at: null });
     });
 
-    it("says when nothing here runs its source", async () => {
+    it("reports that no driver can run its source", async () => {
       world.start();
       const image = { source: "internal_docker", source_config: { repo_url: undefined } } as const;
       const id = await world.deploy("lost", "", { ...image, source_revision_config: { image_uri: "agents/main:1" } });
@@ -340,7 +340,7 @@ describe.each(databases)("a deployment on %s", (name) => {
   });
 
   describe("that is deployed again", () => {
-    it("goes on as it was when that is interrupted before anything was started", async () => {
+    it("keeps its state when it is interrupted before anything was started", async () => {
       const { reconciler } = world.start();
       const { id, instance_id, revision_id } = await serving();
       await reconciler.stop();
@@ -405,7 +405,7 @@ describe.each(databases)("a deployment on %s", (name) => {
     });
   });
 
-  describe("whose instance dies", () => {
+  describe("whose instance exits", () => {
     it("gets it back after 1 s, 2 s, 4 s; the router leaves it out meanwhile", async () => {
       const { router } = world.start();
       const { id, instance_id } = await serving();
@@ -425,7 +425,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       }
     });
 
-    it("forgets about it when the instance has been ready for long enough", async () => {
+    it("resets its restart count when the instance has been ready for long enough", async () => {
       world.start();
       const { id, instance_id } = await serving();
       world.driver.kill(instance_id);
@@ -466,7 +466,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       await world.become(again, "DEPLOYED");
     });
 
-    it("does not wait for what is in flight", async () => {
+    it("does not wait for requests in flight", async () => {
       world.start();
       const { id, instance_id } = await serving();
       world.in_flight.set(instance_id, 1);

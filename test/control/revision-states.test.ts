@@ -111,7 +111,7 @@ describe.each(databases)("the states of revisions on %s", (name) => {
     expect(forbiddenTransitions(moves)).toEqual([]);
   });
 
-  it("tells the ends from all others", () => {
+  it("distinguish terminal statuses from all others", () => {
     const left = new Set(
       REVISION_TRANSITIONS.filter(({ reason }) => reason !== "deployed again").map(({ from }) => from),
     );

@@ -102,7 +102,7 @@ describe.each(databases)("the traces of a deployment's runs on %s", (name) => {
     expect((await join_(run)).pid).toBe(before.pid);
   });
 
-  it("survive a kill of the instance and of the service, and go on with the run", async () => {
+  it("survive a kill of the instance and of the service, and continue with the run", async () => {
     const [first, second] = [gate(), gate()];
     const [ended, killed] = [await start({}), await start({ gate: first })];
     await traced(ended.run_id);

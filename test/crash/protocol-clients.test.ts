@@ -43,7 +43,7 @@ describe.each(databases)("a kill while an official client reads a stream on %s",
     return until("the run has ended", async () => (await runs()).find(({ status }) => status === "success"));
   }
 
-  it("loses no run of an MCP client, which continues", async () => {
+  it("loses no run of an MCP client, and the client continues", async () => {
     const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
     await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`)));
     const door = join(database.data_dir, "door");

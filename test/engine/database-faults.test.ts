@@ -87,7 +87,7 @@ describe.runIf(databases.includes("postgres"))("when Postgres or a process misbe
     for (const run of runs) expect(await pidsOf(b, run)).toEqual([pid, pid, pid]);
   });
 
-  it("a process stops in time although a row that it wants is locked", async () => {
+  it("a process stops in time although a row that it needs is locked", async () => {
     const a = await start({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0.1" });
     const [run] = await executing(a, 1);
     const other = new pg.Client({ connectionString: url() });
@@ -101,7 +101,7 @@ describe.runIf(databases.includes("postgres"))("when Postgres or a process misbe
     expect(performance.now() - asked_at).toBeLessThan(15_000);
   });
 
-  it("a process whose packets are swallowed says so within 5 s, and its runs go on elsewhere", async () => {
+  it("a process whose packets are dropped reports it within 5 s, and other processes take over its runs", async () => {
     const proxy = await proxied();
     const a = await start({}, proxy.url);
     const runs = await executing(a, 3);
@@ -124,7 +124,7 @@ describe.runIf(databases.includes("postgres"))("when Postgres or a process misbe
     for (const run of runs) expect((await pidsOf(a, run)).slice(1)).toEqual([b.child.pid, b.child.pid]);
   });
 
-  it("a process that has lost its database for good ends when it is told to", async () => {
+  it("a process that has lost its database for good exits on SIGTERM", async () => {
     const proxy = await proxied();
     const a = await start({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0.1" }, proxy.url);
     await executing(a, 2);
@@ -135,7 +135,7 @@ describe.runIf(databases.includes("postgres"))("when Postgres or a process misbe
     expect(performance.now() - asked_at).toBeLessThan(20_000);
   });
 
-  it("those who wait for a run are told how it ended, not that the database was away", async () => {
+  it("clients that wait for a run get its result, and no error about the lost database connection", async () => {
     const proxy = await proxied();
     const a = await start({}, proxy.url);
     const [run] = await executing(a, 1);

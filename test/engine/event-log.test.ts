@@ -28,7 +28,7 @@ function slowToAnswer(database: Database) {
   };
 }
 
-describe.each(databases)("who looks at a run on %s while something comes", (name) => {
+describe.each(databases)("a reader of a run on %s while an event is written", (name) => {
   let storage: TestStorage;
   let hangUp: AbortController;
   beforeEach(async () => {
@@ -40,7 +40,7 @@ describe.each(databases)("who looks at a run on %s while something comes", (name
     await storage.close();
   });
 
-  it("is told of the event that was saved just after it had looked", async () => {
+  it("receives an event that was saved just after it had read", async () => {
     const slow = slowToAnswer(storage.database);
     const log = new EventLog(slow.database, NEVER_MS);
     const feed = log.hold(RUN.run_id);
@@ -54,7 +54,7 @@ describe.each(databases)("who looks at a run on %s while something comes", (name
     expect(await received).toEqual({ done: false, value: [event] });
   });
 
-  it("is told of the end that came just after it had looked", async () => {
+  it("receives the end that was saved just after it had read", async () => {
     const slow = slowToAnswer(storage.database);
     const log = new EventLog(slow.database, NEVER_MS);
     const feed = log.hold(RUN.run_id);

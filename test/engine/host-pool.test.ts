@@ -58,7 +58,7 @@ describe("the pool of graph hosts", () => {
   const order = (run_id: string) => ({ run_id, epoch: 1 }) as RunOrder;
   const pinged = () => until("it is pinged", async () => hostAt(0).received.find(({ type }) => type === "ping"));
 
-  it("passes by a host that hangs: what has not begun goes elsewhere, what has begun stays", async () => {
+  it("avoids a host that hangs: runs that have not begun move to another host", async () => {
     await load();
     pool.reserve(order("begun"), { isolated: false });
     pool.reserve(order("waiting"), { isolated: false });

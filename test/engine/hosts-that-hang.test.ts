@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 const CONFIG = "test/graphs/hosts/langgraph.json";
 const GOOD = { assistant_id: "steps", input: { items: [] } };
 
-describe.each(databases)("graph hosts that hang or die on %s", (database) => {
+describe.each(databases)("graph hosts that hang or exit on %s", (database) => {
   let service: TestService;
   const start = async (env: Record<string, string> = {}, intervals: Partial<Intervals> = {}) => {
     service = await startService({ inline: false, database, config: CONFIG, env, intervals });

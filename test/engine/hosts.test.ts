@@ -30,7 +30,7 @@ describe.each(databases)("graph hosts on %s", (database) => {
   const statusOf = async ({ thread_id, run_id }: { thread_id: string; run_id: string }) =>
     (await service.request("GET", `/threads/${thread_id}/runs/${run_id}`)).body.status;
 
-  it("a run that a blocked host has not begun goes elsewhere, and is announced once", async () => {
+  it("a run that a blocked host has not begun moves to another host, and is announced once", async () => {
     await start({}, { host_silent_ms: 300 });
     const blocked = await create("blocks", { ms: 3_000, items: [] });
     await readUntil(service, blocked, ({ event }) => event === "custom");
@@ -56,7 +56,7 @@ describe.each(databases)("graph hosts on %s", (database) => {
     expect((await service.request("POST", "/runs/wait", GOOD)).body.items).toEqual(["a", "b", "c"]);
   });
 
-  it("a cancelled node that ignores the signal is given up after the grace, and what it writes is refused", async () => {
+  it("a cancelled node that ignores the signal is abandoned after the grace period, and its writes are refused", async () => {
     await start({ THREADMILL_CANCEL_GRACE: "200ms" });
     const run = await create("unabortable", { ms: 1_500, items: [] });
     await readUntil(service, run, ({ event }) => event === "custom");

@@ -116,7 +116,7 @@ describe("a project as npm init makes it", () => {
     expect([await run("one"), await run("two")]).toEqual([{ x: "one" }, { x: "two" }]);
   });
 
-  it("is told which package it lacks, and what to do", async () => {
+  it("gets an error that names the missing package and the fix", async () => {
     const { detail } = await run("lacking");
     expect(detail).toBe(
       `The graph "lacking" could not be loaded: not-installed is not installed in ${project.folder}; run "npm install not-installed" there`,

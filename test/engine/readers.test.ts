@@ -29,7 +29,7 @@ describe.each(databases)("readers of a run on %s", (database) => {
   });
   afterAll(() => api.stop());
 
-  it("that come at any moment are all told the same, and are at the end when the run is", async () => {
+  it("that join at any time all receive the same events, and end with the run", async () => {
     const MODES = { stream_mode: ["custom", "updates"] };
     for (let round = 0; round < ROUNDS; round++) {
       const run = await api.newRun(await api.newThread(), { assistant_id: "chain", input: { steps: [] }, ...MODES });
@@ -54,7 +54,7 @@ describe.each(databases)("readers of a run on %s", (database) => {
     }
   });
 
-  it("that come while it begins miss nothing of what it tells before it pauses", async () => {
+  it("that join at the start of a run miss none of the events before it pauses", async () => {
     const open = [];
     for (let round = 0; round < ROUNDS; round++) {
       const door = api.newDoor();
@@ -72,7 +72,7 @@ describe.each(databases)("readers of a run on %s", (database) => {
     for (const door of open) door.open();
   });
 
-  it("that take nothing from their sockets hold up nobody, cost little, and get everything when they do", async () => {
+  it("that do not read their sockets delay no other reader, use little memory, and get everything when they read", async () => {
     const url = await api.service.listen();
     const thread_id = await api.newThread();
     // 10 MB: more than sockets take, and more than twice of what is kept for live readers.
@@ -97,7 +97,7 @@ describe.each(databases)("readers of a run on %s", (database) => {
     for (const response of [...live, ...slow]) expect(await numbers(response)).toEqual(all);
   });
 
-  it("may be many, and slow ones hold up nobody", async () => {
+  it("may be many, and slow ones delay no other reader", async () => {
     const door = api.newDoor();
     const run = await api.runningSlow(await api.newThread(), door.path);
     const path = `/threads/${run.thread_id}/runs/${run.run_id}/stream`;

@@ -38,7 +38,7 @@ describe.each(databases)("instances of two roll-outs on one database (%s)", (nam
       for (const where of [old, fresh]) expect(await pidsOf(where, await create(where, {}))).toEqual(thrice(fresh));
   });
 
-  it("end at the old one what it executes, and begin at the new one what waits", async () => {
+  it("finish active runs on the old instance, and start queued runs on the new one", async () => {
     const [old, fresh] = await startBoth();
     const running = await create(old, { gates: { b: gate("go") } });
     const stream = read(old, running);
@@ -53,7 +53,7 @@ describe.each(databases)("instances of two roll-outs on one database (%s)", (nam
     expect(await pidsOf(old, waiting)).toEqual([...thrice(old), ...thrice(fresh)]);
   });
 
-  it("keep the assistants of a graph that is gone until the new one is activated", async () => {
+  it("keep the assistants of a removed graph until the new rollout is activated", async () => {
     const old = await start(1);
     await activate(old);
     const fresh = await start(2);
@@ -64,7 +64,7 @@ describe.each(databases)("instances of two roll-outs on one database (%s)", (nam
     expect(await pidsOf(fresh, await create(fresh, {}, undefined, "added"))).toEqual(thrice(fresh));
   });
 
-  it("are not led back by what an old one is told late, or by its restart", async () => {
+  it("are not reverted by a late activation or a restart of an old instance", async () => {
     const [old, fresh] = await startBoth();
     await activate(fresh);
     await activate(old);
@@ -75,7 +75,7 @@ describe.each(databases)("instances of two roll-outs on one database (%s)", (nam
       expect(await pidsOf(where, await create(where, {}))).toEqual(thrice(fresh));
   });
 
-  it("leave what a killed one had to the next of its roll-out", async () => {
+  it("leave the runs of a killed instance to the next instance of its rollout", async () => {
     const [old, fresh] = await startBoth();
     const run = await create(old, { gates: { b: gate("go") } });
     const stream = read(fresh, run);

@@ -34,7 +34,7 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     return { a, b, run, stream: read(b, run) };
   };
 
-  it("show and stream at one what was begun at the other", async () => {
+  it("show and stream runs that another process has started", async () => {
     const [a, b] = [await start(), await start()];
     const run = await create(a, { gates: { b: gate("go") } });
     const stream = read(b, run);
@@ -51,7 +51,7 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     expect(pids).toEqual([pids[0], pids[0], pids[0]]);
   });
 
-  it("stream whole at one what the other executes", async () => {
+  it("stream runs that another process executes, with all events", async () => {
     const a = await start({ N_JOBS_PER_WORKER: "1" });
     const blocked = await create(a, { gates: { a: gate("later") } });
     const b = await start();
@@ -69,7 +69,7 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     await pidsOf(a, blocked);
   });
 
-  it("cancel at one what the other executes, within a heartbeat", async () => {
+  it("cancel runs that another process executes, within a heartbeat", async () => {
     const [a, b] = [await start(), await start()];
     const run = await create(b, { gates: { a: gate("never") } });
     await read(b, run).until((events) => events.some(({ data }) => data.step === "a"));
@@ -81,7 +81,7 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     expect(await (await fetch(`${a.url}${pathOf(run)}`)).json()).toMatchObject({ status: "interrupted" });
   });
 
-  it("hand over what the stopped one executes, with every event and at no attempt", async () => {
+  it("take over the runs of a stopped process, with every event and without counting an attempt", async () => {
     const env = { BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0" };
     const { a, b, run, stream } = await executingAtFirst(env, { c: gate("later") });
 
@@ -155,17 +155,17 @@ describe("a data folder", () => {
   const shared = sharing("sqlite");
   const start = (...flags: string[]) => shared.start(CONFIG, { THREADMILL_LEASE: "60000ms" }, flags);
 
-  it("that is shared is refused to one who wants it alone", async () => {
+  it("that is shared is refused to a process that needs it exclusively", async () => {
     await start("--share-data");
     await expect(start()).rejects.toThrow(/is in use by process \d+/);
   });
 
-  it("that one has alone is refused to those who share", async () => {
+  it("that one process holds exclusively is refused to processes that share", async () => {
     await start();
     await expect(start("--share-data")).rejects.toThrow(EndedEarly);
   });
 
-  it("gives runs back at once to the one process that shares it with nobody", async () => {
+  it("returns runs to the queue immediately if no other process shares it", async () => {
     const gate = shared.gate("go");
     const first = await start("--share-data");
     const run = await create(first, { gates: { b: gate } });

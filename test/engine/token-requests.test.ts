@@ -52,7 +52,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
     await cancel(run);
   });
 
-  it("is refused at another epoch, and when the run is to stop, before anybody is asked", async () => {
+  it("is refused at another epoch, and for a run with a cancel request, before the provider is called", async () => {
     const run = await newRun();
     const never: FindToken = () => expect.unreachable();
     await expect(ask({ ...run, epoch: run.epoch - 1 }, never)).rejects.toThrow(
@@ -78,7 +78,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
     await cancel(run);
   });
 
-  it("fails with a sentence for callers, and with nothing else that somebody has thrown", async () => {
+  it("fails with an error message for callers, without details of the thrown error", async () => {
     const run = await newRun();
     const fails = (error: Error) => ask(run, () => Promise.reject(error));
     const known = new ApiError("oauth_provider_not_found", { provider_id: "acme" });

@@ -220,7 +220,7 @@ describe("a project", () => {
     expect(read("alias.mts")).toBe(read("alias.mts"));
   });
 
-  it("is read anew when an imported file changes, or is there at last", async () => {
+  it("is read again when an imported file changes or is created", async () => {
     project.write("lib-one.ts", "export interface Finding { topic: number }");
     project.write("later.ts", "export type Later = string[]");
     const [alias, errors] = await Promise.all(["alias.mts", "errors.ts"].map((file) => read(file)));

@@ -5,7 +5,7 @@ import { startService, type TestService } from "../support/service.ts";
 
 const ROUNDS = 10;
 
-describe.each(databases)("two requests at once on %s", (database) => {
+describe.each(databases)("two concurrent requests on %s", (database) => {
   let service: TestService;
   let datasets: string[];
   let sessions: string[];

@@ -44,7 +44,7 @@ describe.each(databases)("comparing experiments on %s", (database) => {
 
   const repeat = (n: number, value: number | null): Scores => Array.from({ length: n }, () => value);
 
-  it("tells differences, intervals and tests by experiment and key", async () => {
+  it("returns differences, intervals and tests by experiment and key", async () => {
     // 0/1: 2 examples got worse, 10 better, 8 stay. Exact McNemar of 2 and 10: 2 * (1 + 12 + 66) / 2^12 = 0.03857421875.
     const before = [...repeat(2, 1), ...repeat(10, 0), ...repeat(8, 1)];
     const after = [...repeat(2, 0), ...repeat(10, 1), ...repeat(8, 1)];
@@ -167,7 +167,7 @@ describe.each(databases)("comparing experiments on %s", (database) => {
     ]);
   });
 
-  it("answers the same again, and anew after an edit of feedback", async () => {
+  it("repeats its answer, and recomputes it after a change of feedback", async () => {
     const { dataset, sessions } = await uploaded([{ s: [0.1, 0.4, 0.3] }, { s: [0.2, 0.4, 0.9] }]);
     const first = await compare(dataset, sessions);
     expect(await compare(dataset, sessions)).toEqual(first);

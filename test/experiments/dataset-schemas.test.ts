@@ -20,7 +20,7 @@ describe("schemas of a dataset", () => {
     return faults(await api.send("POST", "/examples", { dataset_id, inputs: { v: value } }));
   };
 
-  it("refuse inputs and outputs that do not match, with each place", async () => {
+  it("refuse inputs and outputs that do not match, with each path", async () => {
     const dataset_id = await datasetOf(
       { type: "object", required: ["question"], properties: { question: { type: "string", minLength: 3 } } },
       { type: "object", additionalProperties: { type: "number" } },

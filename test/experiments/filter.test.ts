@@ -409,7 +409,7 @@ describe("feedback and metadata", () => {
   });
 });
 
-describe("a FilterError says where and what", () => {
+describe("a FilterError states the position and the error", () => {
   /** `§` marks the position, and is not part of the expression. */
   const cases: [string, string][] = [
     ["§", "expected an operator (and, or, not"],

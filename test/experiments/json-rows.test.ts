@@ -112,7 +112,7 @@ describe("a document with rows", () => {
     expect(reader.end()).toEqual({ results: true, name: "n" });
   });
 
-  it("tells an array from its absence and from other values", () => {
+  it("distinguishes an array from its absence and from other values", () => {
     expect(read('{"a":1}')).toEqual({ rest: { a: 1 }, rows: [] });
     expect(read('{"results":[]}')).toEqual({ rest: { results: true }, rows: [] });
     expect(read('{"results":{"a":[1]},"x":[{"results":[1]}]}')).toEqual({
@@ -217,7 +217,7 @@ describe("the limits of a document", () => {
     );
   });
 
-  it("are told before the end of what is too long", () => {
+  it("are reported before the end of a value that is too long", () => {
     const limits = { max_row_bytes: 50, max_rest_bytes: 50 };
     expect(read(`{"results":["${"x".repeat(100)}`, [1], limits)).toBe("has more than 50 bytes in row 0 at byte 12");
     expect(read(`{"${"x".repeat(100)}`, [1], limits)).toMatch(/^has more than 50 bytes outside the rows/);

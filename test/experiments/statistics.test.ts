@@ -49,7 +49,7 @@ describe("percentile", () => {
     expect(percentile([], 50)).toBeNull();
   });
 
-  it("refuses what is no percentile", () => {
+  it("refuses invalid percentiles", () => {
     for (const p of [-0.1, 100.1, Number.NaN]) expect(() => percentile([1, 2], p)).toThrow(RangeError);
   });
 
@@ -95,7 +95,7 @@ describe("describe", () => {
     expect(relativeError(stdev as number, 0.2691034497487289)).toBeLessThan(1e-15);
   });
 
-  it("says null for what too few numbers do not have", () => {
+  it("returns null for statistics of too few numbers", () => {
     expect(describeNumbers([])).toEqual({ n: 0, avg: null, min: null, max: null, stdev: null });
     expect(describeNumbers([Number.NaN])).toEqual({ n: 0, avg: null, min: null, max: null, stdev: null });
     expect(describeNumbers([3])).toEqual({ n: 1, avg: 3, min: 3, max: 3, stdev: null });
@@ -221,7 +221,7 @@ describe("the bootstrap interval of the mean", () => {
     expect(bootstrapMeanInterval(Float64Array.of(-2), { seed: 1 })).toEqual([-2, -2]);
   });
 
-  it("refuses to draw from nothing, not to draw, and levels that are none", () => {
+  it("refuses empty samples, zero draws and invalid levels", () => {
     const two = Float64Array.of(0, 1);
     expect(() => bootstrapMeanInterval(new Float64Array(), { seed: 1 })).toThrow(RangeError);
     for (const resamples of [0, 1.5, Number.NaN])
@@ -290,7 +290,7 @@ describe("McNemar's exact test", () => {
       }
   });
 
-  it("refuses what is no count", () => {
+  it("refuses invalid counts", () => {
     for (const count of [-1, 0.5, Number.NaN, Infinity]) {
       expect(() => mcnemarExact(count, 1)).toThrow(RangeError);
       expect(() => mcnemarExact(1, count)).toThrow(RangeError);
@@ -438,7 +438,7 @@ describe("Holm's adjustment", () => {
     expect(holm([0.3])).toEqual([0.3]);
   });
 
-  it("refuses what is no p-value", () => {
+  it("refuses invalid p-values", () => {
     for (const p of [-0.01, 1.01, Number.NaN]) expect(() => holm([0.5, p])).toThrow(RangeError);
   });
 
@@ -535,7 +535,7 @@ describe("comparing two experiments", () => {
       expect(() => comparePair(baseline, other, { threshold })).toThrow("The threshold must be at least 0");
   });
 
-  it("says null for what it cannot know", () => {
+  it("returns null for unknown values", () => {
     const nothing = { mean_baseline: null, mean_comparison: null, mean_delta: null, ci_low: null, ci_high: null };
     const noMoves = { wins: 0, ties: 0, losses: 0, test: null, p_value: null };
     expect(comparePair(vector(), vector())).toEqual({
@@ -652,7 +652,7 @@ describe("comparing two experiments", () => {
       );
     });
 
-    it("tells apart what differs by more than rounding", () => {
+    it("distinguishes values that differ by more than rounding", () => {
       // Steps of a millionth of a millionth: next to the large ones they keep their order and their signs.
       const steps = [1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14].map((step) => step / 1e12);
       const compared = comparePair(vector(...steps.map(() => 0), 64), vector(...steps, 60));

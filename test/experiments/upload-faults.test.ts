@@ -124,7 +124,7 @@ describe.each(databases)("an upload on %s", (name) => {
     expect(await json(response)).toMatchObject({ experiment: { name: body.experiment_name } });
   });
 
-  it("that its client gives up leaves nothing, and its name is free", async () => {
+  it("that its client aborts leaves no rows, and its name is free", async () => {
     const body = scored(ROWS);
     const text = JSON.stringify(body);
     const sent = begin();

@@ -351,14 +351,14 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
       for (const { msg } of answer.body.detail) expect(msg).toEqual(expect.any(String));
     });
 
-    it("in 150 rows is told for 100 of them", async () => {
+    it("in 150 rows is reported for 100 of them", async () => {
       const results = Array.from({ length: 150 }, () => ({ ...rowWithoutId }));
       const { detail } = (await upload({ ...documented(), results })).body;
       expect(detail).toHaveLength(100);
       expect(detail.at(-1).loc).toEqual(["body", "results", 99, "row_id"]);
     });
 
-    it("as JSON is refused with the place", async () => {
+    it("as JSON is refused with the position", async () => {
       const answer = await upload(`${JSON.stringify(documented()).slice(0, -1)},}`);
       expect(answer.status).toBe(422);
       expect(answer.body.detail).toMatchObject([{ loc: ["body"], type: "json_invalid" }]);
@@ -372,7 +372,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
     });
   });
 
-  it("takes no rows at all, nulls in every optional place, and fields that nobody knows", async () => {
+  it("accepts an upload without rows, nulls in every optional field, and unknown fields", async () => {
     const { experiment_name, experiment_start_time, experiment_end_time, dataset_name } = documented();
     const answer = await upload({
       experiment_name,

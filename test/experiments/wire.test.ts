@@ -112,7 +112,7 @@ describe("a list in pieces", () => {
     }
   });
 
-  it("arrives in order, whoever is quicker, and ends with the error that came between", async () => {
+  it("arrives in order, whichever side is faster, and ends with an error that occurs on the way", async () => {
     const queue = new AsyncQueue<string>();
     const read: string[] = [];
     const reading = (async () => {

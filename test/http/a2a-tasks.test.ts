@@ -395,7 +395,7 @@ describe.each(databases)("the A2A endpoint on %s", (database) => {
   });
 });
 
-it("a task whose graph host dies sends the message of its second attempt from the start", async () => {
+it("a task whose graph host exits sends the message of its second attempt from the start", async () => {
   const api = await Scenario.start("sqlite", {}, { ...CONFIG, inline: false });
   try {
     const agent = new A2aCaller(api);

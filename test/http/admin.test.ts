@@ -48,7 +48,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect(new Set(keys.map(({ key }) => key.slice(17))).size).toBe(50);
     });
 
-    it("lie nowhere in the database: the answer was the only place", async () => {
+    it("are not stored in the database: only the response contained them", async () => {
       const { key, id } = await newKey(api);
       expect((await api.send("GET", "/app/api/session", undefined, { "X-Api-Key": key })).status).toBe(200);
       const secret = key.slice(`tmk_${id}_`.length);
@@ -58,7 +58,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect(bytes.includes(Buffer.from(secret, "base64url"))).toBe(false);
     });
 
-    it("end at once and for good when they are revoked, as often as that is said", async () => {
+    it("end immediately and permanently when they are revoked, also repeatedly", async () => {
       const { id, key } = await newKey(api);
       const use = async () =>
         (await api.send("GET", "/app/api/session", undefined, { Authorization: `Bearer ${key}` })).status;
@@ -153,7 +153,7 @@ describe.each(databases)("the administration on %s", (database) => {
   });
 
   describe("workspaces", () => {
-    it("are made with an id of one's own, or with a new one", async () => {
+    it("are created with a given id or with a generated one", async () => {
       const tenant_id = randomUUID();
       const made = await api.call(
         "POST",

@@ -228,7 +228,7 @@ describe("an AG-UI client with a key", () => {
     expect([status, text]).toEqual([200, expect.not.stringContaining("secret")]);
   });
 
-  it("is told when its key was revoked, and its run is cancelled", async () => {
+  it("gets an error when its key is revoked, and its run is cancelled", async () => {
     const { id, key } = await newKey(api, { user_id: "alice" });
     const threadId = crypto.randomUUID();
     const response = await open(threadId, { "X-Api-Key": key });
@@ -280,7 +280,7 @@ describe("an AG-UI client of a project with an authentication handler", () => {
   });
 });
 
-describe("an AG-UI client of a run whose graph host dies", () => {
+describe("an AG-UI client of a run whose graph host exits", () => {
   let api: Scenario;
   beforeAll(async () => {
     api = await Scenario.start("sqlite", {}, { ...CONFIG, inline: false });

@@ -103,7 +103,7 @@ describe.each(databases)("the runs of a workspace on %s", (database) => {
     await storage.close();
   });
 
-  it("say why they failed, and that they are told to stop", async () => {
+  it("show why they failed, and that a cancel was requested", async () => {
     const failed = await api.newRun(await api.newThread(), { assistant_id: "fails", input: { steps: ["in"] } });
     await api.join(failed);
     expect((await list(`run_id=${failed.run_id}`))[0]).toMatchObject({
@@ -138,7 +138,7 @@ describe.each(databases)("the throughput of a workspace on %s", (database) => {
     (await api.call("GET", `${RUNS}/stats`, undefined, caller)).minutes as Wire[];
   const total = (minutes: Wire[], name: string) => minutes.reduce((sum, minute) => sum + minute[name], 0);
 
-  it("is told by the minute of the last hour, and is nobody else's", async () => {
+  it("is counted by minute for the last hour, without that of other workspaces", async () => {
     const caller = await newCaller(api);
     const newRun = async (body: object) => {
       const { thread_id } = await api.call("POST", "/threads", {}, caller);

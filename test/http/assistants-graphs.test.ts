@@ -3,7 +3,7 @@ import { databases } from "../support/databases.ts";
 import { expected } from "./language-differences.ts";
 import { Scenario, type Wire } from "./scenario.ts";
 
-describe.each(databases)("what assistants tell of their graphs on %s", (database) => {
+describe.each(databases)("the graphs of assistants on %s", (database) => {
   let api: Scenario;
   beforeAll(async () => {
     api = await Scenario.start(database);

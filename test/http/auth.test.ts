@@ -82,7 +82,7 @@ describe.each(databases)("with API keys on %s", (database) => {
     }
   });
 
-  it("a caller without a key learns nothing else: 401 comes before every other error", async () => {
+  it("a caller without a key gets 401 before every other error", async () => {
     for (const [path, body] of [
       ["/threads", "{"],
       ["/threads/not-a-uuid/runs", "{}"],
@@ -93,7 +93,7 @@ describe.each(databases)("with API keys on %s", (database) => {
     }
   });
 
-  it("whoever holds a key is the user admin, and all keys see the same", async () => {
+  it("the caller with a key is the user admin, and all keys see the same data", async () => {
     const { seen } = await api.call("POST", "/runs/wait", { assistant_id: "inspect", input: {} }, { "X-Api-Key": ONE });
     expect(seen.configurable.user_id).toBe("admin");
     expect(JSON.stringify(seen)).not.toContain(ONE);
@@ -126,7 +126,7 @@ describe.each(databases)("without API keys on a loopback address on %s", (databa
   });
   afterAll(() => api.stop());
 
-  it("everybody is let in, also with a key that nobody knows", async () => {
+  it("all requests are accepted, also with an unknown key", async () => {
     const all: Record<string, string>[] = [{}, { "X-Api-Key": "whatever" }, { Authorization: "Bearer whatever" }];
     for (const headers of all) {
       expect((await api.send("POST", "/threads", {}, headers)).status).toBe(200);

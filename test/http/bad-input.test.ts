@@ -7,7 +7,7 @@ const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(level
 
 const RUN = { assistant_id: "chain", input: { steps: ["in"] } };
 
-describe.each(databases)("what clients should not have sent on %s", (database) => {
+describe.each(databases)("invalid requests on %s", (database) => {
   let api: Scenario;
   let thread_id: string;
   beforeAll(async () => {
@@ -23,7 +23,7 @@ describe.each(databases)("what clients should not have sent on %s", (database) =
   const send = (method: string, path: string, body?: unknown) =>
     api.send(method as "GET", path.replace("{t}", thread_id).replace("{nobody}", UNKNOWN_ID), body);
 
-  describe("is refused with a sentence that names what and where:", () => {
+  describe("are refused with an error that names the field and the value:", () => {
     it.each<[string, string, unknown, string]>([
       ["POST", "/threads", "{", "The body is not valid JSON"],
       ["POST", "/threads", '{"metadata": {"a": 1,}}', "The body is not valid JSON"],

@@ -101,7 +101,7 @@ describe.each(databases)("cancelling runs on %s", (database) => {
       expect(await waited).toMatchObject({ status: 200, body: PARTIAL });
     });
 
-    it("that does not hear the signal is given up after the grace", async () => {
+    it("that ignores the abort signal is abandoned after the grace period", async () => {
       const thread_id = await api.newThread();
       const run = await api.newRun(thread_id, { assistant_id: "unabortable", input: { steps: ["in"] } });
       await until("it waits", async () => (await api.state(thread_id)).next?.includes("wait"));
@@ -157,7 +157,7 @@ describe.each(databases)("cancelling runs on %s", (database) => {
     });
   });
 
-  it("one that nobody knows is 404", async () => {
+  it("an unknown run returns 404", async () => {
     const thread_id = await api.newThread();
     expect(await api.cancel({ thread_id, run_id: UNKNOWN_ID })).toMatchObject({
       status: 404,

@@ -28,7 +28,7 @@ describe("the change of a text", () => {
     }
   });
 
-  it("is small wherever something was put in, left out or moved", () => {
+  it("is small wherever text was inserted, removed or moved", () => {
     const part = (n: number) => JSON.stringify(Array.from({ length: 100 }, (_, i) => `${n}:${i}:${i * n}`));
     const base = `{"count":1,"a":${part(1)},"b":${part(2)},"time":"12:00"}`;
     const next = `{"step":2,"payload":{"count":2,"b":${part(2)},"a":${part(1)},"time":"12:01"}}`;
@@ -67,7 +67,7 @@ describe.each(databases)("the log of a growing thread on %s", (database) => {
     }
   }
 
-  it("tells again what was told, from any place", async () => {
+  it("replays the same events from any position", async () => {
     const thread_id = await api.newThread();
     const received: SseEvent[][] = [];
     for (let n = 0; n < 5; n++) received.push(await grow(thread_id, n, ALL_WITH_STATE));
@@ -77,7 +77,7 @@ describe.each(databases)("the log of a growing thread on %s", (database) => {
     for (const [i, { id }] of events.entries()) expect(await replay(run, id)).toEqual(events.slice(i + 1));
   });
 
-  it("tells again from any place what changes from long to short and back, also when it takes several reads", async () => {
+  it("replays values that grow and shrink from any position, also over several reads", async () => {
     const thread_id = await api.newThread();
     const lengths = [2000, 3, 2000, 40_000, 5, 60_000, 60_000, 7, 200_000, 2000, 200_000];
     const received = await api.stream(thread_id, { assistant_id: "flood", input: { lengths }, stream_mode: "custom" });

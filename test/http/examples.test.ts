@@ -91,7 +91,7 @@ describe.each(databases)("the example agents on %s", (database) => {
     expect(done.body).toEqual({ profile: { sub: "ada" } });
   });
 
-  it("the provider agent says what it needs when no key is set", async () => {
+  it("the provider agent reports the missing key", async () => {
     const { body } = await service.request("POST", "/runs/wait", {
       assistant_id: "provider",
       input: { messages: [{ role: "user", content: "hi" }] },

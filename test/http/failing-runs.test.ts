@@ -43,7 +43,7 @@ describe.each(databases)("runs that fail on %s", (database) => {
     });
   });
 
-  describe("because the graph makes what JSON cannot hold", () => {
+  describe("because the graph returns a value that JSON cannot represent", () => {
     it.each(expected.unserializable)("%s end with the class and message of the error", async (kind) => {
       const thread_id = await api.newThread();
       const answer = await api.wait(thread_id, {
@@ -140,7 +140,7 @@ describe.each(databases)("runs that fail on %s", (database) => {
     }
   });
 
-  it("because the input does not fit the graph say so", async () => {
+  it("because the input does not fit the graph get an error that states it", async () => {
     for (const body of [{ input: "text" }, { input: null }, { input: [1] }]) {
       const answer = await api.wait(await api.newThread(), { assistant_id: "chain", ...body });
       expect(answer).toEqual({ __error__: { error: expect.stringMatching(/Error$/), message: expect.any(String) } });

@@ -133,7 +133,7 @@ describe.each(databases)("pauses on %s", (database) => {
       expect((await strict({ [one.id]: 1, [other.id]: 2 })).steps).toEqual(["in", "join"]);
     });
 
-    it("within a subgraph are asked at the root, and answered there", async () => {
+    it("in a subgraph are returned at the root, and answered there", async () => {
       const [thread_id, output] = await paused("parent", { input: { steps: ["pause"] } });
       expect(output.__interrupt__).toMatchObject([{ value: "go on?" }]);
       expect(Object.values((await api.thread(thread_id)).interrupts).flat()).toMatchObject([{ value: "go on?" }]);

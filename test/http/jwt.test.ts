@@ -42,7 +42,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
     expect((await api.send("GET", `/threads/${thread_id}`, undefined, colleague)).status).toBe(200);
   });
 
-  it("asks the issuer once for its document and its keys, however many come", async () => {
+  it("requests the document and the keys of the issuer once, for any number of requests", async () => {
     issuer.asked = [];
     await Promise.all(
       Array.from({ length: 20 }, async () => expect((await use(await issuer.token())).status).toBe(200)),
@@ -135,7 +135,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
       });
   });
 
-  it("opens what its claims are mapped to besides, and nothing for values that nobody has mapped", async () => {
+  it("grants the scopes that its claims are mapped to, and none for unmapped values", async () => {
     const statusOf = async (claims: Record<string, unknown>, path = "/v2/deployments") =>
       (await use(await issuer.token(claims), {}, path)).status;
     expect(await statusOf({ groups: ["people", "platform"] })).toBe(200);

@@ -31,7 +31,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
       expect((await api.thread(thread_id)).status).toBe("idle");
     });
 
-    it("never runs two at a time, however fast they come", async () => {
+    it("never runs two concurrently, however fast they arrive", async () => {
       const thread_id = await api.newThread();
       const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => api.wait(thread_id, chain(String(n)))));
       const longest = answers.map(({ steps }) => steps).sort((a, b) => b.length - a.length)[0] as string[];
@@ -53,7 +53,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
       expect(await api.thread(thread_id)).toMatchObject({ status: "idle" });
     });
 
-    it("leaves the graph of the thread alone until it is their turn", async () => {
+    it("leaves the graph of the thread unchanged until their turn", async () => {
       const thread_id = await api.newThread();
       await api.runningSlow(thread_id);
       await api.newRun(thread_id, chain("x"));

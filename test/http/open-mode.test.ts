@@ -88,7 +88,7 @@ describe.each(databases)("a start on %s", (database) => {
     }
   };
 
-  it("on an address that others reach is refused when nobody could be told from anybody", async () => {
+  it("on a public address without authentication is refused", async () => {
     await expect(startOn("0.0.0.0", {})).rejects.toThrow('create a key with "threadmill keys create", set API_KEYS');
   });
 
@@ -104,7 +104,7 @@ describe.each(databases)("a start on %s", (database) => {
   });
 });
 
-it("a start warns of keys of the environment that can be guessed, without telling them", async () => {
+it("a start warns of guessable keys in the environment, without printing them", async () => {
   const at = await createDatabase("sqlite");
   const lines: string[] = [];
   const log = Object.assign(createLog("silent"), { warn: (...line: unknown[]) => lines.push(JSON.stringify(line)) });

@@ -153,7 +153,7 @@ describe.each(databases)("the hosts of Python graphs on %s", (database) => {
   });
 
   describe("that are killed", () => {
-    it("lose no run: it continues from its last step in another one, and nothing is there twice", async () => {
+    it("lose no run: it continues from its last step in another host, and no event is repeated", async () => {
       await start();
       const [door, ledger] = [api.newDoor(), `${api.newDoor().path}-ledger`];
       const lines = () => readFileSync(ledger, "utf8").trim().split("\n");

@@ -33,11 +33,11 @@ describe.each(databases)("events that have expired on %s", (database) => {
     expect(events[0]).toMatchObject({ id: "5", data: { run_id: run.run_id, after: 2, until: 5 } });
   });
 
-  it("are announced after the metadata to who asks for everything", async () => {
+  it("are announced after the metadata to clients that read from the start", async () => {
     expect((await read("-1")).map(({ event }) => event)).toEqual(["metadata", "gap"]);
   });
 
-  it("are of no interest to who has seen them all", async () => {
+  it("are not announced to clients that have received all of them", async () => {
     expect(await read("5")).toEqual([]);
   });
 

@@ -66,7 +66,7 @@ describe.each(databases)("rolling back runs on %s", (database) => {
   ];
 
   describe.each(THREADS)("on %s", (_, newThread) => {
-    it("a pending one is undone at once", async () => {
+    it("a pending one is undone immediately", async () => {
       const thread_id = await newThread();
       const before = await picture(thread_id);
       const run = await api.newRun(thread_id, { ...CHAIN, after_seconds: 3600 });
@@ -135,7 +135,7 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     expect(new Set(events.map(({ event }) => event))).toEqual(new Set(["metadata", "values"]));
   });
 
-  it("goes further than an interrupt that came before it, and cannot be taken back by one", async () => {
+  it("replaces an earlier interrupt, and cannot be reverted by a later one", async () => {
     for (const [first, second] of [
       ["interrupt", "rollback"],
       ["rollback", "interrupt"],

@@ -204,7 +204,7 @@ describe.each(databases)("every route on %s", (database) => {
     expect((await api.send("POST", path, {})).status).toBe(401);
   });
 
-  it("that nobody serves is answered 404 once there is a key", async () => {
+  it("that does not exist returns 404 to callers with a key", async () => {
     const caller = await newCaller(api, { scopes: ["service"] });
     for (const path of ["/nowhere", "/adminx", "/V2/auth"])
       expect([path, (await api.send("GET", path, undefined, caller)).status]).toEqual([path, 404]);

@@ -17,7 +17,7 @@ const RESERVED = {
   langgraph_auth_user: { identity: "eve" },
 };
 
-describe.each(databases)("what a run is told on %s", (database) => {
+describe.each(databases)("the config of a run on %s", (database) => {
   let api: Scenario;
   beforeAll(async () => {
     api = await Scenario.start(database);
@@ -34,7 +34,7 @@ describe.each(databases)("what a run is told on %s", (database) => {
   const assistant = async (body: object): Promise<string> =>
     (await api.post("/assistants", { graph_id: "inspect", ...body })).assistant_id;
 
-  it("is who it is, in configurable", async () => {
+  it("contains the run's id in configurable", async () => {
     const { seen, run, thread_id } = await inspect({});
     const { assistant_id } = await api.get("/assistants/inspect");
     expect(seen.configurable).toMatchObject({

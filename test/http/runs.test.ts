@@ -143,7 +143,7 @@ describe.each(databases)("runs on %s", (database) => {
       expect((await api.state(thread_id)).values).toEqual(before);
     });
 
-    it("asks again the question that it had answered", async () => {
+    it("returns to the interrupt that it had answered", async () => {
       const thread_id = await api.newThread();
       await api.wait(thread_id, { assistant_id: "gate", input: {} });
       const before = await api.thread(thread_id);

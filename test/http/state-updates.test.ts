@@ -118,7 +118,7 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
       expect(await api.thread(thread_id)).toMatchObject({ status: "idle", values: { steps: ["in", "begin", "x"] } });
     });
 
-    it("counts once when two come at the same time, and both when they come apart", async () => {
+    it("counts once when two arrive at the same time, and both when they arrive one after the other", async () => {
       const thread_id = await chained();
       const answers = await Promise.all(
         ["x", "y", "z"].map((step) => api.send("POST", `/threads/${thread_id}/state`, { values: { steps: [step] } })),
@@ -203,7 +203,7 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
       });
     });
 
-    it("with an input starts anew on the old state", async () => {
+    it("with an input starts again on the old state", async () => {
       const thread_id = await chained();
       const checkpoint = await checkpointBefore(thread_id, "c");
       expect(await chain(thread_id, { input: { steps: ["other"] }, checkpoint })).toEqual({

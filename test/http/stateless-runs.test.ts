@@ -16,12 +16,12 @@ describe.each(databases)("stateless runs on %s", (database) => {
   const allEvents = async ({ run_id }: Wire) =>
     parseSse((await api.send("GET", `/runs/${run_id}/stream`, undefined, { "Last-Event-ID": "-1" })).text);
 
-  it("answer their values, and start anew each time", async () => {
+  it("return their values, and start with an empty state each time", async () => {
     expect(await api.post("/runs/wait", CHAIN)).toEqual(DONE);
     expect(await api.post("/runs/wait", CHAIN)).toEqual(DONE);
   });
 
-  it("have a thread that nobody sees while they run, and that is gone afterwards", async () => {
+  it("have a thread that no request sees while they run, and that is deleted afterwards", async () => {
     const door = api.newDoor();
     const run = await api.post("/runs", {
       assistant_id: "slow",
@@ -61,7 +61,7 @@ describe.each(databases)("stateless runs on %s", (database) => {
     expect(await api.wait(run.thread_id, CHAIN)).toEqual({ steps: [...DONE.steps, ...DONE.steps] });
   });
 
-  it("that fail or pause are gone too", async () => {
+  it("that fail or pause are deleted too", async () => {
     const failed = await api.send("POST", "/runs/wait", { assistant_id: "fails", input: { kind: "type_error" } });
     expect(failed).toMatchObject({ status: 200, body: { __error__: { error: "TypeError" } } });
     const paused = await api.post("/runs", { assistant_id: "gate", input: { steps: [] } });

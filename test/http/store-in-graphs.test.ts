@@ -27,7 +27,7 @@ describe.each(databases)("the store in graphs on %s", (database) => {
     await storage.close();
   };
 
-  it("has what clients have stored, and the reverse", async () => {
+  it("contains the items of clients, and the reverse", async () => {
     const value = { text: "a\0b", at: "2026-01-31", list: [{ n: 1 }] };
     const clean = { ...value, text: "a\ufffdb" };
     await api.call("PUT", "/store/items", { namespace: ["g", "x"], key: "client", value: { n: 2 } });
@@ -47,7 +47,7 @@ describe.each(databases)("the store in graphs on %s", (database) => {
     expect(await get("dropped")).toBeNull();
   });
 
-  it("tells items apart whose namespaces and keys read alike", async () => {
+  it("distinguishes items whose namespaces and keys look alike when joined", async () => {
     await run(["put", ["p"], "q.r", { n: 1 }], ["put", ["p", "q"], "r", { n: 2 }]);
     const valueAt = async (namespace: string, key: string) =>
       (await api.get(`/store/items?namespace=${namespace}&key=${key}`))?.value;

@@ -65,12 +65,12 @@ describe.each(databases)("streams on %s", (database) => {
     expect(names(await stream({ stream_mode }))).toEqual(["metadata", ...expected]);
   });
 
-  it("tell updates by node, and custom data as it was written", async () => {
+  it("carry updates by node, and custom data as it was written", async () => {
     const events = await stream({ stream_mode: ["updates", "custom"] });
     expect(events.slice(1, 3).map(({ data }) => data)).toEqual([{ at: "a" }, { a: { steps: ["a"] } }]);
   });
 
-  it("with debug and checkpoints tell pointers, and nothing internal", async () => {
+  it("with debug and checkpoints carry references to checkpoints, and no internal fields", async () => {
     const [run, events] = await ended({ stream_mode: ["debug", "checkpoints", "tasks"] });
     const debug = events.filter(({ event }) => event === "debug").map(({ data }) => data);
     expect(new Set(debug.map(({ type }) => type))).toEqual(new Set(["checkpoint", "task", "task_result"]));
@@ -83,7 +83,7 @@ describe.each(databases)("streams on %s", (database) => {
     expect(JSON.stringify(events)).not.toMatch(/"__\w+":/);
   });
 
-  it("name the subgraph in the event when subgraphs are asked for, and else tell the root alone", async () => {
+  it("name the subgraph in the event when subgraphs are requested, otherwise carry only the root's events", async () => {
     const events = await stream({ assistant_id: "parent", stream_mode: ["updates"], stream_subgraphs: true });
     const shape = names(events).map((event) => event.replaceAll(/:[0-9a-f-]{36}/g, ":id"));
     expect(shape).toEqual([
@@ -131,7 +131,7 @@ describe.each(databases)("streams on %s", (database) => {
     const talk = (stream_mode: string[]) =>
       stream({ assistant_id: "talk", input: { messages: [{ role: "user", content: "well?", id: "q" }] }, stream_mode });
 
-    it("with messages-tuple tell each token with where it came from", async () => {
+    it("with messages-tuple carry each token with its origin", async () => {
       const events = (await talk(["messages-tuple"])).slice(1);
       expect(new Set(names(events))).toEqual(new Set(["messages"]));
       const tokens = events.map(({ data: [chunk, metadata] }) => ({
@@ -145,7 +145,7 @@ describe.each(databases)("streams on %s", (database) => {
         expect([node, type]).toEqual(["answer", expect.stringMatching(/^(ai|AIMessageChunk)$/)]);
     });
 
-    it("with messages tell the growing message, its metadata once, and complete ones", async () => {
+    it("with messages carry the growing message, its metadata once, and complete messages", async () => {
       const events = (await talk(["messages"])).slice(1);
       expect(new Set(names(events))).toEqual(new Set(["messages/metadata", "messages/partial", "messages/complete"]));
       const partial = events.filter(({ event }) => event === "messages/partial").map(({ data }) => data[0].content);
@@ -158,7 +158,7 @@ describe.each(databases)("streams on %s", (database) => {
       expect(complete).toEqual(["well?", "yes"]);
     });
 
-    it("with events tell those of LangChain, and the tokens among them", async () => {
+    it("with events carry those of LangChain, including the tokens", async () => {
       const events = (await talk(["events"])).slice(1);
       expect(new Set(names(events))).toEqual(new Set(["events"]));
       const kinds = events.map(({ data }) => data.event);
@@ -188,7 +188,7 @@ describe.each(databases)("streams on %s", (database) => {
   });
 
   describe("joined", () => {
-    it("from -1 are told again, ids and all, as often as asked", async () => {
+    it("from -1 are replayed from the start with their ids, repeatedly", async () => {
       const [run, events] = await ended();
       expect(await read(run, "-1")).toEqual(events);
       expect(await read(run, "-1")).toEqual(events);
@@ -196,7 +196,7 @@ describe.each(databases)("streams on %s", (database) => {
       expect(await read(run, "0")).toEqual(events);
     });
 
-    it("after an id are told from the next one on, to the last", async () => {
+    it("after an id are replayed from the next event to the last", async () => {
       const [run, events] = await ended();
       for (const [i, { id }] of events.entries()) expect(await read(run, id)).toEqual(events.slice(i + 1));
       expect(await read(run, "999")).toEqual([]);

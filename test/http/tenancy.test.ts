@@ -187,11 +187,11 @@ describe.each(databases)("two workspaces on %s", (database) => {
       expect((await api.send("GET", filled(path), text, own.headers)).status).toBeLessThan(300);
   });
 
-  it("nothing of the above has changed anything", async () => {
+  it("none of the requests above has changed anything", async () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  it("nobody finds, lists or counts what belongs to the other", async () => {
+  it("cannot find, list or count each other's data", async () => {
     const see = async (method: "GET" | "POST", path: string, body?: object): Promise<Wire> =>
       (await api.send(method, filled(path), body && filled(JSON.stringify(body)), stranger)).body;
     expect(await see("POST", "/threads/search", {})).toEqual([]);
@@ -317,7 +317,7 @@ describe.each(databases)("two workspaces on %s", (database) => {
     }
   });
 
-  it("whoever has the token of a shared dataset reads it from anywhere, and nothing else", async () => {
+  it("a caller with the token of a shared dataset reads only that dataset, from any workspace", async () => {
     const { share_token } = await api.call("PUT", `/api/v1/datasets/${own.dataset}/share`, undefined, own.headers);
     for (const headers of [{}, stranger, { "X-Tenant-Id": "nonsense" }]) {
       const path = `/api/v1/public/${share_token}`;

@@ -21,7 +21,7 @@ describe.each(databases)("the stream of a thread on %s", (database) => {
   const names = (events: SseEvent[]) => events.map(({ event, data }) => (event === "lifecycle" ? data.event : event));
   const RUN = ["metadata", "updates", "updates", "updates"];
 
-  it("tells every run that comes, one after the other, whatever its assistant", async () => {
+  it("carries every run of the thread, one after the other, for any assistant", async () => {
     const thread_id = await api.newThread();
     const stream = await open(thread_id);
     expect(stream.headers.get("location")).toBe(`/threads/${thread_id}/stream`);
@@ -72,7 +72,7 @@ describe.each(databases)("the stream of a thread on %s", (database) => {
     expect(names(events)).toEqual(["updates", "completed"]);
   });
 
-  it("tells of a rollback", async () => {
+  it("reports a rollback", async () => {
     const thread_id = await api.newThread();
     const stream = await open(thread_id, "?stream_mode=lifecycle");
     await api.cancel(await api.runningSlow(thread_id), "?action=rollback&wait=1");
@@ -95,7 +95,7 @@ describe.each(databases)("the stream of a thread on %s", (database) => {
     expect(answer).toMatchObject({ status: 422, body: { detail: expect.stringContaining("Last-Event-ID") } });
   });
 
-  it("of nobody is 404, and of an unknown mode 422", async () => {
+  it("returns 404 for an unknown thread, and 422 for an unknown mode", async () => {
     expect((await api.send("GET", `/threads/${UNKNOWN_ID}/stream`)).status).toBe(404);
     expect((await api.send("GET", `/threads/${await api.newThread()}/stream?stream_mode=all`)).status).toBe(422);
   });

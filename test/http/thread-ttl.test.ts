@@ -121,7 +121,7 @@ describe.each(databases)("the time to live of threads on %s", (database) => {
     await until("the rows are deleted", async () => (await rowsOf(thread_id)) === 0);
   });
 
-  it("keeps the newest checkpoint with keep_latest, after each run anew", async () => {
+  it("with keep_latest keeps the newest checkpoint after each run", async () => {
     const thread_id = await newThread({ ttl: SHORT, strategy: "keep_latest" });
     for (const steps of [
       ["a", "b"],
@@ -214,7 +214,7 @@ describe.each(databases)("the time to live of threads on %s", (database) => {
     });
   });
 
-  it("is told apart by what it occupies", async () => {
+  it("reports the storage of a thread by kind", async () => {
     const thread_id = await newThread();
     await run(thread_id);
     const { checkpoints, channel_values, ...sizes }: Wire = await api.get(`/threads/${thread_id}/storage`);

@@ -72,7 +72,7 @@ describe.each(databases)("searching threads on %s", (database) => {
     expect(await api.post("/app/api/threads/search", byId)).toEqual([{ thread_id }]);
   });
 
-  it("finds by ids, and passes over those that are nobody's", async () => {
+  it("finds by ids, and skips those that do not exist", async () => {
     expect((await numbers({ ids: [id(3), id(0), UNKNOWN_ID] })).sort()).toEqual([0, 3]);
     expect(await numbers({ ids: [] })).toEqual([]);
     expect(await numbers({ ids: [id(0).toUpperCase()] })).toEqual([0]);

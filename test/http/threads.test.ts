@@ -104,7 +104,7 @@ describe.each(databases)("threads on %s", (database) => {
       expect((await api.send("POST", `/threads/${thread_id}/runs`, { assistant_id: "chain" })).status).toBe(404);
     });
 
-    it("frees its id for a thread that knows nothing of it", async () => {
+    it("frees its id for a thread without its data", async () => {
       const thread_id = await api.newThread();
       await chain(thread_id);
       await api.send("DELETE", `/threads/${thread_id}`);

@@ -141,7 +141,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     expect(await other.resume("parallel", "plain")).toMatchObject({ answers: ["plain"] });
   });
 
-  it("a tool in a subgraph may ask for it, too", async () => {
+  it("a tool in a subgraph may request it, too", async () => {
     const user = await newUser();
     const thread = await Thread.of(user, flows);
     const [question] = questionsIn(await thread.start("nested"));
@@ -149,7 +149,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     expect(await thread.resume("nested", "granted")).toMatchObject({ account: user.name });
   });
 
-  it("everybody has their own, whatever the graph says it runs for", async () => {
+  it("every user gets their own, whatever user the graph names", async () => {
     const [ada, eve] = [await newUser("ada"), await newUser("eve")];
     const hers = await Thread.of(ada, flows);
     await grant(questionsIn(await hers.start("profile"))[0], "ada");
@@ -195,7 +195,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     expect((await connections(other)).data).toHaveLength(1);
   });
 
-  it("what the service refuses is an error of the run, in a sentence", async () => {
+  it("an error of the service is an error of the run, with its message", async () => {
     const thread = await Thread.of(await newUser(), flows);
     const errorOf = async (wish: object) => (await thread.start("profile", wish)).__error__.message;
     expect(await errorOf({ provider: "nowhere" })).toBe("OAuth provider 'nowhere' not found");
@@ -227,7 +227,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     flows.server.behavior = "normal";
   });
 
-  it("is asked for by whoever executes the run, in whichever process that is", async (test) => {
+  it("is requested by the process that executes the run, whichever that is", async (test) => {
     if (database !== "postgres" || inline) return test.skip();
     const env = { THREADMILL_PUBLIC_URL: ORIGIN, N_JOBS_PER_WORKER: "1", THREADMILL_HOSTS: "1" };
     const crowded = await FlowService.start(database, { config: CONFIG, env });

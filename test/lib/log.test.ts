@@ -50,7 +50,7 @@ describe("a log line", () => {
     expect(redact(fields)).toEqual(fields);
   });
 
-  it("says what an error was, and what caused it", () => {
+  it("logs an error with its cause", () => {
     const error = new TypeError("fetch failed", {
       cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }),
     });
@@ -85,7 +85,7 @@ describe("a log line", () => {
     expect(stderr).not.toContain(CANARY);
   });
 
-  it("has nothing that a terminal obeys", () => {
+  it("contains no control characters for the terminal", () => {
     const program = `
       import { createLog } from "./src/platform/lib/log.ts";
       createLog("info").warn({ path: "/a\\u009b2J\\u202e\\u001b]52;c;cm0gLXJm\\u0007" }, "\\u009bm");

@@ -21,7 +21,7 @@ const PORT = "The URL must use port 443, or port 1024 or higher.";
 const WHOLE = "The URL must be absolute, such as https://example.com/path.";
 const USER = "The URL must not contain a user name or a password.";
 
-describe("a URL is refused by its look", () => {
+describe("a URL is refused by its text", () => {
   it.each([
     ["http://example.com", HTTPS],
     ["ftp://example.com", HTTPS],
@@ -197,7 +197,7 @@ const redirectTo =
 
 const local = createSafeFetch(LOCAL, LIMITS);
 
-describe("what is fetched", () => {
+describe("the response of a fetch", () => {
   it("is answered whole, with its status, headers and URL", async () => {
     const { url } = await serve((_, response) => response.writeHead(418, { "x-kind": "pot" }).end("tea"));
     const response = await local(`${url}/a`);

@@ -7,7 +7,7 @@ import { startService, type TestService } from "../support/service.ts";
 
 /** Finding 11 of the security review: what answers and texts carry to those who should not have it. */
 
-describe("what a terminal gets of others' texts", () => {
+describe("texts of other users in a terminal", () => {
   it.each([
     [
       "an address in a link",

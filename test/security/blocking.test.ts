@@ -52,7 +52,7 @@ describe("a request that takes long", () => {
     expect(Math.min(...held)).toBeLessThan(0.5);
   });
 
-  it("says of a large body that is no JSON where it stops being some", async () => {
+  it("reports where a large body stops being JSON", async () => {
     const large = `{"metadata": "${"é".repeat(400_000)}", }`;
     expect(await api.send("POST", "/threads/search", large)).toMatchObject({
       status: 422,

@@ -103,7 +103,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
     await own().drop(order.deployment_id);
   });
 
-  it("goes with its deployment, also when that is asked for twice", async () => {
+  it("is deleted with its deployment, also by a repeated request", async () => {
     const { url, deployment_id } = await made();
     await execute(url, "create table mine (id int)");
     for (let i = 0; i < 2; i++) await own().drop(deployment_id);

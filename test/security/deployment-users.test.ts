@@ -97,7 +97,7 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     await world.driver.stop(ref, { grace_ms: 10_000 });
   });
 
-  it("has its own home and npm cache, and what it writes is its alone", async () => {
+  it("has its own home and npm cache, and its files are only its own", async () => {
     const text = await said('echo $HOME; echo $npm_config_cache; touch a; ls -l a; touch "$HOME/b"');
     expect(text).toMatch(/\/making\/.*\/home$/m);
     expect(text).toMatch(/\/npm-cache\/[0-9a-f-]{36}$/m);
@@ -181,7 +181,7 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     rmSync(outside, { recursive: true });
   });
 
-  it("is given up with the deployment, with all that it has left running, and to nobody else", async () => {
+  it("is released with the deployment after its processes have ended, and only then reused", async () => {
     const deployment_id = randomUUID();
     const left = Number((await said(`${LEAVES} > /dev/null 2>&1 & cat pipe`, deployment_id)).match(/^(\d+)$/m)?.[1]);
     expect(existsSync(`/proc/${left}`)).toBe(true);

@@ -67,7 +67,7 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
     expect(urls.join("\n")).not.toMatch(/sk-|key-|password|Env|HostConfig|_body|_query/);
   });
 
-  it("has no capabilities, gains none, is nobody, and writes to /tmp and its data folder alone", async () => {
+  it("has no capabilities, gains none, runs as an unprivileged user, and writes only to /tmp and its data folder", async () => {
     const order = specFor();
     const ref = await world.driver.ensure(order);
     await answersOk(ref);
@@ -121,7 +121,7 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  it("has its data where nobody else of the machine gets to, as it may write programs there that run as their owner", async () => {
+  it("has its data where no other user of the machine has access, because it may write programs that run as their owner", async () => {
     const order = specFor();
     await world.driver.ensure(order);
     expect(existsSync(join(world.folder, "docker", "data", order.deployment_id))).toBe(true);

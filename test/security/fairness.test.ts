@@ -30,7 +30,7 @@ describe.each(databases)("runs of several workspaces on %s", (database) => {
     };
   }
 
-  it("take turns at a place that becomes free, however many one of them has queued", async () => {
+  it("take turns at free slots, however many requests one of them has queued", async () => {
     const [crowd, one, two] = [await newUser(), await newUser(), await newUser()];
     const doors = Array.from({ length: PLACES * 4 }, () => api.newDoor());
     const queued: string[] = [];

@@ -11,7 +11,7 @@ import { startService } from "../support/service.ts";
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 describe("the files of a service", () => {
-  it("are readable to nobody else, while it runs and afterwards", async () => {
+  it("are not readable for other users, while it runs and afterwards", async () => {
     const service = await startService({ database: "sqlite", config: "test/graphs/scenarios/langgraph.json" });
     const folder = service.database.data_dir;
     await service.request("POST", "/threads", {});

@@ -20,7 +20,7 @@ const REVOKED = UNAUTHORIZED("API key was revoked");
 
 type Headers = Record<string, string>;
 
-describe.each(databases)("what is open on %s", (database) => {
+describe.each(databases)("open streams on %s", (database) => {
   let issuer: Issuer;
   let api: Scenario;
   let url: string;
@@ -109,7 +109,7 @@ describe.each(databases)("what is open on %s", (database) => {
     "a wait for a new run": { __error__: reason },
   });
 
-  it("ends when its key is revoked, and says so; what others have open goes on", async () => {
+  it("ends with an error when its key is revoked; streams of others stay open", async () => {
     const [mine, others] = [await keyed(), await keyed()];
     const run = await runningSlow(mine.headers);
     const open_with_mine = await openAll(mine.headers, run);
@@ -146,7 +146,7 @@ describe.each(databases)("what is open on %s", (database) => {
     expect(await waiting).toMatchObject({ status: 401, body: { detail: "The API key was revoked." } });
   });
 
-  it("is for the run a client that is gone", async () => {
+  it("counts as a disconnect of the client for the run when the key is revoked", async () => {
     const [mine, others] = [await keyed(), await keyed()];
     const watched = await runningSlow(others.headers);
     const join = (run: Wire, cancel: boolean) =>

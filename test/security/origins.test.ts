@@ -63,7 +63,7 @@ describe("an open service", () => {
     expect((await api.send("POST", "/threads/search", {})).body).toEqual([]);
   });
 
-  it("says what to do about it", async () => {
+  it("states how to allow it", async () => {
     const { body } = await send("POST", "/threads", { origin: "https://app.example" });
     expect(body.detail).toContain("https://app.example");
     expect(body.detail).toContain("CORS_ALLOW_ORIGINS");
@@ -85,7 +85,7 @@ describe("an open service", () => {
         expect([asked, path, ...statusOf(await send(asked, path, { origin }))]).toEqual([asked, path, 403, null]);
   });
 
-  it("tells a page on this machine that it may ask an address of this machine", async () => {
+  it("lets pages of this machine access an address of this machine", async () => {
     const asked = { origin: "http://localhost:3000", "access-control-request-method": "POST" };
     const { headers } = await send("OPTIONS", "/threads", {
       ...asked,
@@ -111,7 +111,7 @@ describe("an open service", () => {
       expect([path, isRefused(await send(method, path, headers))]).toEqual([path, false]);
   });
 
-  it("is no deployment's page, whose host name comes back to the service once the deployment is gone", async () => {
+  it("refuses the page of a deployment, whose host name resolves to the service after the deployment was deleted", async () => {
     const headers = { host: "mine.localhost:2024", "sec-fetch-site": "same-origin" };
     for (const [method, path] of REPLACED_HEADERS)
       expect([path, (await send(method, path, headers)).status]).toEqual([path, 403]);

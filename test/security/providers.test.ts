@@ -34,7 +34,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     return (row as unknown as { client_secret: string | null }).client_secret;
   };
 
-  it("are changed by nobody with the scope tokens alone", async () => {
+  it("cannot be changed by callers that have only the scope tokens", async () => {
     const { ada } = await newWorld();
     for (const [method, path, body] of [
       ["PATCH", "/providers/github", { token_url: "https://evil.example.com/token" }],

@@ -33,7 +33,7 @@ const MORE: Record<string, string[]> = {
   "an upgrade to another protocol": ["Upgrade: h2c"],
 };
 
-describe.each([true, false])("what tells deployments that are there from others, on loopback: %s", (is_loopback) => {
+describe.each([true, false])("whether responses reveal that a deployment exists, on loopback: %s", (is_loopback) => {
   let world: World;
   let instance: Instance;
   /** Slugs of one length, so that lengths say nothing. */

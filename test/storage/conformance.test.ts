@@ -88,7 +88,7 @@ describe.each(databases)("storage on %s", (name) => {
       expect(ids(await claim(2))).toEqual(ids(runs.slice(2)));
     });
 
-    it("lets a delayed run hold up nobody, and says when it is due", async () => {
+    it("does not delay other runs because of a delayed run, and reports when it is due", async () => {
       const thread = await newThread();
       await enqueue(thread, 60_000);
       const now = await enqueue(thread);
@@ -108,7 +108,7 @@ describe.each(databases)("storage on %s", (name) => {
       expect(await claim()).toEqual([]);
     });
 
-    it("never gives one run to two, however many ask at once", async () => {
+    it("never assigns a run to two workers, however many claim concurrently", async () => {
       const threads = await Promise.all(Array.from({ length: 10 }, () => newThread()));
       for (const thread of [...threads, ...threads]) await enqueue(thread);
       const asked = await Promise.allSettled(Array.from({ length: 8 }, () => claim(3)));
@@ -187,7 +187,7 @@ describe.each(databases)("storage on %s", (name) => {
   });
 
   describe("a transaction", () => {
-    it("that fails undoes itself and leaves its neighbours alone", async () => {
+    it("that fails is rolled back without effect on others of the same commit", async () => {
       const kept = newId();
       const thread = (thread_id: string) => ({ thread_id, tenant_id: TENANT, metadata: "{}", hidden: 0 as const });
       const failed = newId();

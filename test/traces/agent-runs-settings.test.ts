@@ -12,7 +12,7 @@ const CONFIG = "test/graphs/traced/langgraph.json";
 const ASK = { assistant_id: "agent", input: { messages: [{ type: "human", content: "when?" }] } };
 
 describe("the default settings of traces of runs", () => {
-  it("trace all runs with dev and a tenth with serve, unless they say otherwise", () => {
+  it("trace all runs with dev and a tenth with serve, unless configured otherwise", () => {
     const rateOf = (command: "dev" | "serve", env = {}) => readConfig(command, { config: CONFIG }, env).tracing_rate;
     expect([rateOf("dev"), rateOf("serve")]).toEqual([1, 0.1]);
     for (const command of ["dev", "serve"] as const)

@@ -86,7 +86,7 @@ describe("a token for feedback", () => {
     expect((await create({ run_id: traced.id, feedback_key: "k", ...fields })).status).toBe(422);
   });
 
-  it("refuses what is no feedback", async () => {
+  it("refuses invalid feedback", async () => {
     const { id } = await token();
     expect((await send(id, { score: "high" })).status).toBe(422);
     expect((await visitor.get(`/feedback/tokens/${id}?score=high`)).status).toBe(422);

@@ -242,7 +242,7 @@ describe.each(databases)("a hostile body of traces, on %s", (database) => {
     expect(await client.read(twice.id)).toMatchObject({ name: "second", inputs: { n: 2 } });
   });
 
-  it("with feedback on nothing stores the rest", async () => {
+  it("with feedback on an unknown run stores the rest", async () => {
     const [stored, id] = [run(), randomUUID()];
     const answer = await client.sendParts({ ...partsOf("post", [stored]), [`feedback.${id}`]: { key: "k", score: 1 } });
     expect(answer).toMatchObject({ status: 400, body: { detail: [{ loc: ["body", `feedback.${id}`] }] } });

@@ -153,7 +153,7 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.json("POST", "/api/v1/runs", { id: a, parent_run_id: a, ...fields })).status).toBe(400);
   });
 
-  it("refuses a wrong place, and stores the rest of the body", async () => {
+  it("refuses an invalid dotted order, and stores the rest of the body", async () => {
     const [root, tool] = tree();
     const other = run();
     const wrong = { ...run({ parent: root }), trace_id: other.id };

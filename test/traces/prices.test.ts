@@ -100,7 +100,7 @@ describe("the prices of a workspace", () => {
     expect([answer.status, JSON.stringify(answer.body.detail)]).toEqual([422, expect.stringContaining(reason)]);
   });
 
-  it("decide the cost of runs that come after them, and no other workspace's", async () => {
+  it("determine the cost of later runs of the workspace only", async () => {
     const [client, stranger] = [await workspace(), await workspace()];
     expect(await costOf(client, call())).toBeNull();
     const { id } = await create(client, { prompt_cost_details: { cache_read: 0 } });

@@ -79,7 +79,7 @@ describe("the traces of two workspaces", () => {
     expect((await stranger.read(run_id)).name).toBe("stranger");
   });
 
-  it("need the scope of what the body means", async () => {
+  it("need the scope of the routes with the same effect", async () => {
     const agents = new TraceClient(api.service, await newCaller(api, { scopes: ["agents"] }));
     const experiments = new TraceClient(api.service, await newCaller(api, { scopes: ["experiments"] }));
     const start = { assistant_id: "chain", input: { steps: [] } };

@@ -13,7 +13,7 @@ const CLIENT = {
   token_endpoint_auth_method: "client_secret_post",
 } as const satisfies TestClient;
 
-describe.each(databases)("what flows leave behind on %s", (name) => {
+describe.each(databases)("the data that flows leave on %s", (name) => {
   it("no token, verifier, code, state or client secret is in the clear in the database or in debug logs", async () => {
     const at = await createDatabase(name);
     const port = await freePort();

@@ -88,7 +88,7 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
     }
   });
 
-  it("of flows that end at once one makes the default", async () => {
+  it("of flows that end concurrently one becomes the default", async () => {
     const user = callerOf("in several windows");
     const asked = await Promise.all([1, 2, 3, 4].map(() => vault.authenticate(user, "basic")));
     const brought = [];
@@ -98,7 +98,7 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
     expect((await vault.tokens(user, "basic")).map(({ is_default }) => is_default)).toEqual([1, 0, 0, 0]);
   });
 
-  it("a token that is deleted while it is granted anew does not come back", async () => {
+  it("a token that is deleted during a new grant stays deleted", async () => {
     const user = callerOf("renewing");
     await vault.connect(user, "basic");
     const [token] = await vault.tokens(user, "basic");

@@ -67,7 +67,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
       expect(await vault.flows.wait(other, auth_id ?? "", 30, signal)).toEqual({ status: "not_found", token: null });
   });
 
-  it("a wait ends with timeout when its time is up, and when the caller is gone", async () => {
+  it("a wait ends with timeout when its time is up, and when the caller disconnects", async () => {
     const user = callerOf("impatient");
     const { auth_id } = await vault.authenticate(user, "basic");
     const client = new AbortController();
@@ -101,13 +101,13 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     await over.close();
   });
 
-  it("a wait for what never was is not_found", async () => {
+  it("a wait for an unknown flow returns not_found", async () => {
     const { signal } = new AbortController();
     for (const id of [newId(), "", "no id at all", "x".repeat(5000)])
       expect(await vault.flows.wait(callerOf("nobody"), id, 30, signal)).toEqual({ status: "not_found", token: null });
   });
 
-  it("a state is good for one callback, also when two come at once", async () => {
+  it("a state is valid for one callback, also when two arrive concurrently", async () => {
     const { url } = await vault.authenticate(callerOf("replayed"), "basic");
     const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     const both = await Promise.allSettled([vault.flows.handleCallback(brought), vault.flows.handleCallback(brought)]);
@@ -161,7 +161,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     expect((await vault.authenticate(user, "basic")).status).toBe("pending");
   });
 
-  it("a user who is no longer than a moment at the provider, but too long, is turned away", async () => {
+  it("a user who returns after the time limit is refused", async () => {
     const quick = await TestVault.on(at, { flow_ttl_ms: 1 });
     const user = callerOf("slow");
     const { url, auth_id } = await quick.authenticate(user, "basic");
@@ -172,7 +172,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     await quick.close();
   });
 
-  it("a user who says no ends the wait, and can read why", async () => {
+  it("a user who denies access ends the wait, and can read the reason", async () => {
     const user = callerOf("unwilling");
     const { url, auth_id } = await vault.authenticate(user, "basic");
     const waiting = vault.flows.wait(user, auth_id ?? "", 30, new AbortController().signal);
@@ -195,7 +195,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     expect((await vault.authenticate(user, "public")).status).toBe("pending");
   });
 
-  it("only who was sent may pass on a code in his own name", async () => {
+  it("only the user who started the flow may return its code", async () => {
     const user = callerOf("sent");
     const { url } = await vault.authenticate(user, "post");
     const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));

@@ -92,7 +92,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
     expect(await rows()).toHaveLength(1);
   });
 
-  it("of the data folder that are gone are not replaced", async () => {
+  it("of the data folder are not replaced after they were deleted", async () => {
     const { first } = await open(own);
     renameSync(own.path, `${own.path}.elsewhere`);
     await expect(open(own)).rejects.toThrow(
@@ -117,7 +117,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
     expect(warnings).toEqual(["encryption key file is readable by other users"]);
   });
 
-  it("leave nothing in the database in the clear, neither themselves nor what they seal", async () => {
+  it("appear nowhere in the database in plain text, neither keys nor secrets", async () => {
     const ring = await open(fromEnvironment(A));
     await insertSealedRows(storage.database, ring, 2);
     expect(await placesOfSecrets(storage.at, ["canary-", A, Buffer.from(A, "base64").toString("hex")])).toEqual([]);
@@ -128,7 +128,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
   });
 });
 
-describe("where the keys come from", () => {
+describe("the source of the keys", () => {
   const settings = { encryption_keys: [], encryption_keys_file: undefined, data_dir: "/data", database_url: undefined };
 
   it.each<[string, object, object]>([

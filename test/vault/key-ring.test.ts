@@ -27,14 +27,14 @@ describe("a sealed text", () => {
     expect(ring.open(ring.seal(text, AAD), AAD)).toBe(text);
   });
 
-  it("names its key and shows nothing else", () => {
+  it("contains the id of its key and no plain text", () => {
     const sealed = ring.seal(SECRET, AAD);
     expect(sealed).toMatch(new RegExp(`^v1\\.${ring.first.key_id}\\.[A-Za-z0-9_-]+$`));
     expect(Buffer.from(sealed.split(".")[2] as string, "base64url").toString("latin1")).not.toContain("gho");
     expect(sealed).not.toContain("gho");
   });
 
-  it("is another each time, so that nobody sees which secrets are the same", () => {
+  it("differs each time, so that equal secrets cannot be recognized", () => {
     const sealed = new Set(Array.from({ length: 100 }, () => ring.seal(SECRET, AAD)));
     expect(sealed.size).toBe(100);
   });
@@ -92,7 +92,7 @@ describe("a sealed text", () => {
     expect(() => both.open(moved, AAD)).toThrow(SealError);
   });
 
-  it("is refused with its place and key, and without a word of it", () => {
+  it("is refused with its row and key, and without any of its text", () => {
     const sealed = ring.seal(SECRET, AAD);
     const refusal = (() => {
       try {
@@ -154,7 +154,7 @@ describe("a file of keys", () => {
     expect(readdirSync(folder)).toEqual(["encryption.keys"]);
   });
 
-  it("that somebody else made at the same moment counts", () => {
+  it("that another process created at the same moment is used", () => {
     file.create();
     const [first] = file.read();
     new KeyFile(file.path).create();

@@ -70,7 +70,7 @@ describe("providers that differ", () => {
     expect(JSON.parse(token?.scopes ?? "")).toEqual(["a", "b"]);
   });
 
-  it("Slack: a refused code is told with status 200", async () => {
+  it("Slack: a refused code is reported with status 200", async () => {
     const { end } = await come(await provider({ provider_type: "slack" }), {
       body: { ok: false, error: "invalid_code" },
     });

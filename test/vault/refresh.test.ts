@@ -60,7 +60,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     expect((await vault.authenticate(user, "basic")).status).toBe("completed");
   });
 
-  it("of 50 who ask at a time one refreshes, and all get the new token", async () => {
+  it("of 50 concurrent callers one refreshes, and all get the new token", async () => {
     const user = callerOf("crowd");
     await vault.connect(user, "basic");
     for (let round = 0; round < 3; round++) {
@@ -126,7 +126,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     expect((await vault.authenticate(user, "basic")).status).toBe("completed");
   });
 
-  it("the error of a provider that does not answer says nothing secret", async () => {
+  it("the error of a provider that does not answer contains no secret", async () => {
     const user = callerOf("discreet");
     await vault.connect(user, "basic");
     await vault.expireTokens(user, "basic");
@@ -177,7 +177,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     expect(await asked).toMatchObject({ status: "completed", token: "renewed" });
   });
 
-  it("who died while refreshing holds a token no longer than the time limit", async () => {
+  it("a process that exits during a refresh holds the token no longer than the time limit", async () => {
     const user = callerOf("orphan");
     await vault.connect(user, "basic");
     await vault.expireTokens(user, "basic");
@@ -189,7 +189,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     expect(await findToken(vault.database.read, user.tenant_id, token_id)).toMatchObject({ refresh_holder: null });
   });
 
-  it("a token that cannot be refreshed is sent for anew in its place when its time is over", async () => {
+  it("a token that cannot be refreshed is replaced by a new grant after it has expired", async () => {
     const user = callerOf("without refresh token");
     await vault.connect(user, "basic");
     const [token] = await vault.tokens(user, "basic");

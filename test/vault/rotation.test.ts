@@ -60,7 +60,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     expect(await openAll(storage.database, ring)).toEqual({ texts: TEXTS, key_ids: [fresh] });
   });
 
-  it("lets the old key go from file and database when it is asked to", async () => {
+  it("removes the old key from file and database on request", async () => {
     const { status, stdout } = await rotate(["--retire"]);
     const [fresh] = idsInFile();
     expect({ status, ids: idsInFile() }).toEqual({ status: 0, ids: [fresh] });
@@ -134,7 +134,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     await server.ended;
   });
 
-  it("says which texts it cannot open, leaves them as they are, and keeps their keys", async () => {
+  it("lists texts that it cannot decrypt, leaves them unchanged, and keeps their keys", async () => {
     const { database } = storage;
     const one = await database.read.first(database.read.k.selectFrom("oauth_tokens").selectAll().limit(1));
     const { token_id, secret } = one as { token_id: string; secret: string };

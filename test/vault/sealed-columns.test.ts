@@ -36,7 +36,7 @@ describe.each(databases)("sealed texts on %s", (name) => {
     expect(await listSealedByOtherKeys(read, TOKENS, { key_id: ring.first.key_id, after: "", limit: 10 })).toEqual([]);
   });
 
-  it("are replaced where nobody has changed them meanwhile", async () => {
+  it("are replaced only if they have not changed in the meantime", async () => {
     const { database } = storage;
     const read = await listSealedByOtherKeys(database.read, TOKENS, { key_id: "", after: "", limit: 2 });
     const [changed, same] = read as [SealedText, SealedText];

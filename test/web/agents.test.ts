@@ -105,7 +105,7 @@ describeInBrowser("agents", () => {
     expect(await page.getByRole("row", { name: /Tea writer/ }).count()).toBe(0);
   });
 
-  it("say where JSON is none, and do not save it", async () => {
+  it("report invalid JSON, and do not save it", async () => {
     const page = await web.open("/agents");
     await page.getByRole("link", { name: "second", exact: true }).click();
     await page.getByRole("tab", { name: "Configuration" }).click();
@@ -117,7 +117,7 @@ describeInBrowser("agents", () => {
     await page.getByRole("button", { name: "Save as version 3" }).waitFor();
   });
 
-  it("are drawn, and told to those who do not see the drawing", async () => {
+  it("are drawn, with a text alternative for screen readers", async () => {
     const page = await web.open("/agents?q=writes");
     await page.getByRole("link", { name: "writer", exact: true }).click();
     await page.locator("[data-node=write]").waitFor();

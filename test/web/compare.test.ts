@@ -309,7 +309,7 @@ describeInBrowser("the compare page", () => {
     await expect.poll(isSeen).toBe(true);
   });
 
-  it("opens the row of an address, also one that nobody scrolled to", async () => {
+  it("opens the row of a URL, also one outside the visible range", async () => {
     const { body } = await post(`/app/api/datasets/${dataset}/compared-rows`, {
       session_ids: sessions,
       offset: 200,

@@ -54,7 +54,7 @@ describeInBrowser("the connections", () => {
     expect(await page.content()).not.toContain(CLIENT.client_secret);
   });
 
-  it("show the server's words when a provider is there already", async () => {
+  it("show the error of the server when a provider exists", async () => {
     const page = await web.open("/connections?create=true", { refused: [409] });
     for (const [label, value] of [
       ["Name", "Acme"],

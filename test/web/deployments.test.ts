@@ -58,7 +58,7 @@ describeInBrowser("the deployments", () => {
     expect(await page.getByRole("button", { name: "Deploy", exact: true }).isDisabled()).toBe(true);
   });
 
-  it("are made of a folder, without what .gitignore leaves out, and are built before one's eyes", async () => {
+  it("are created from a folder, without files that .gitignore excludes, and show the build live", async () => {
     const page = await web.open("/deployments?create=true");
     await page.getByLabel("Name", { exact: true }).last().fill("shop");
     await chooseFolder(page);

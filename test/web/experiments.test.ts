@@ -198,7 +198,7 @@ describeInBrowser("the pages of experiments", () => {
     expect((await web.service.request("GET", `/api/v1/datasets/${dataset}`)).status).toBe(404);
   });
 
-  it("upload files, and show each thing that is wrong with its place", async () => {
+  it("upload files, and show each error with its position", async () => {
     const body = sampleUploads(new Date())[0] as ReturnType<typeof sampleUploads>[number];
     const named = { ...body, dataset_name: "Uploaded", experiment_name: "from a file" };
     const wrong = {

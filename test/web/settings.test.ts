@@ -74,7 +74,7 @@ describeInBrowser("the settings of a closed service", () => {
     await page.getByText("No API keys yet").waitFor();
   });
 
-  it("show the server's own words when it refuses", async () => {
+  it("show the error message of the server", async () => {
     const page = await web.open("/settings?section=workspaces", { key: ROOT_KEY, refused: [409] });
     for (const name of ["Twice", "Twice"]) {
       await page.getByLabel("New workspace").fill(name);
@@ -90,7 +90,7 @@ describeInBrowser("the settings of a closed service", () => {
     await page.getByText(body.detail).waitFor();
   });
 
-  it("tell a key without the scope what it lacks", async () => {
+  it("show which scope a key lacks", async () => {
     const { body } = await web.service.request("POST", "/admin/keys", { name: "agents" }, { "X-Api-Key": ROOT_KEY });
     const page = await web.open("/settings?section=keys", { key: body.key });
     await page.getByText("requires an API key with the scope admin").waitFor();

@@ -28,7 +28,7 @@ const EXPECTED: Answer = {
   question: "Please explain step by step how to delete my account.",
 };
 
-describeInBrowser("somebody who knows nothing but what is on the screen", () => {
+describeInBrowser("a user who relies only on the screen", () => {
   let web: WebTest;
   beforeAll(async () => {
     web = await WebTest.start();
@@ -53,7 +53,7 @@ describeInBrowser("somebody who knows nothing but what is on the screen", () => 
     expect(await detail.innerText()).toMatch(/similarity\s*0\s[\s\S]*−1/);
   });
 
-  it("is told what the data says", async () => {
+  it("reads what the data says", async () => {
     const sessions: Named[] = (await web.service.request("GET", "/api/v1/sessions")).body;
     const [baseline, ...others] = sessions.sort((a, b) => a.name.localeCompare(b.name)) as [Named, ...Named[]];
     const before = await scoresIn(baseline);

@@ -230,7 +230,7 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
-  it("show what a run has left that nobody could follow, as it was over at the next look", async () => {
+  it("show the output of a run that ended between two polls", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Where is order 1042?") });
     const page = await web.open(`/threads/${thread_id}`);
@@ -263,7 +263,7 @@ describeInBrowser("threads", () => {
     await said(page, "Ask me");
   });
 
-  it("of a graph without messages are asked by a form, and tell which nodes work", async () => {
+  it("of a graph without messages have a form for the input, and show the active nodes", async () => {
     const page = await web.open(`/threads/new?assistant=${await assistantOf("research")}`);
     const input = page.getByRole("form", { name: "Input" });
     await page.getByLabel("question").waitFor();
@@ -301,7 +301,7 @@ describeInBrowser("threads", () => {
     await page.getByRole("main").getByRole("heading", { name: "How do bees find food?" }).waitFor();
   });
 
-  it("say why a run failed", async () => {
+  it("show why a run failed", async () => {
     const thread_id = await newThread();
     await run(thread_id, { assistant_id: "research", input: { question: "" } });
     const page = await web.open(`/threads/${thread_id}`);
@@ -314,7 +314,7 @@ describeInBrowser("threads", () => {
     await page.getByRole("heading", { name: "Connections" }).waitFor();
   });
 
-  it("take up a stream that broke, and leave nothing out", async () => {
+  it("resume a stream that broke, without missing events", async () => {
     const thread_id = await newThread();
     const page = await web.open(`/threads/${thread_id}`, { loses: true });
     await page.getByText("No messages yet").waitFor();

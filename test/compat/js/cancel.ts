@@ -3,7 +3,7 @@ import { gather, httpError, type NewClient, startWaiting } from "./support.ts";
 
 export function cancelScenarios(newClient: NewClient): void {
   describe("cancelling", () => {
-    it("with wait answers when the run has stopped; what it did stays", async () => {
+    it("with wait responds when the run has stopped, and keeps its results", async () => {
       const { runs, threads } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       expect(await runs.get(thread_id, run_id)).toMatchObject({ status: "running" });
@@ -15,7 +15,7 @@ export function cancelScenarios(newClient: NewClient): void {
       expect((await rest).map(({ event }) => event)).not.toContain("error");
     });
 
-    it("without wait answers at once; join tells when it has stopped", async () => {
+    it("without wait returns immediately; join returns when the run has stopped", async () => {
       const { runs } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       expect(await runs.cancel(thread_id, run_id)).toBeUndefined();
@@ -36,7 +36,7 @@ export function cancelScenarios(newClient: NewClient): void {
       expect((await newClient().threads.getState(thread_id)).values).toEqual({ steps: ["arrived"] });
     });
 
-    it("with rollback undoes the run, for whoever waits for it too", async () => {
+    it("with rollback undoes the run, also for clients that wait for it", async () => {
       const { runs, threads } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       const joined = runs.join(thread_id, run_id);
@@ -65,7 +65,7 @@ export function cancelScenarios(newClient: NewClient): void {
       );
     });
 
-    it("by a new run that takes the place of the old", async () => {
+    it("by a new run that replaces the old one", async () => {
       const { runs } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       const run = await runs.create(thread_id, "echo", { input: { text: "instead" }, multitaskStrategy: "rollback" });
@@ -84,7 +84,7 @@ export function cancelScenarios(newClient: NewClient): void {
       await expect(runs.cancel(thread_id, thread_id)).rejects.toEqual(httpError(404, "Run not found"));
     });
 
-    it("frees the thread for the next run, which finds what the first one left", async () => {
+    it("frees the thread for the next run, which starts from the state of the first", async () => {
       const { runs } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       await runs.cancel(thread_id, run_id, true);

@@ -37,7 +37,7 @@ export function interruptScenarios(newClient: NewClient): void {
       expect(lastMessage(done)).toBe("I am sorry, the refund for order 1042 was not approved. The reason: Worn.");
     });
 
-    it("come again when the answer does not suit the graph", async () => {
+    it("are raised again when the answer is invalid for the graph", async () => {
       const { runs } = newClient();
       const thread_id = await newThread();
       await runs.wait(thread_id, "support_desk", REFUND);

@@ -50,7 +50,7 @@ export function runScenarios(newClient: NewClient): void {
       await expect(wait).rejects.toThrow("GraphRecursionError");
     });
 
-    it("tell their id as soon as they are created", async () => {
+    it("return their id as soon as they are created", async () => {
       const { runs } = newClient();
       const thread_id = await newThread();
       const created_runs: { run_id: string; thread_id?: string }[] = [];
@@ -82,7 +82,7 @@ export function runScenarios(newClient: NewClient): void {
       expect(selected).toEqual([{ run_id: listed[0]?.run_id, status: "success" }]);
     });
 
-    it("that are deleted are gone, with what they wrote", async () => {
+    it("are deleted together with what they wrote", async () => {
       const { runs, threads } = newClient();
       const thread_id = await newThread();
       const { run_id } = await runs.create(thread_id, "echo", { input: { text: "hi" } });
@@ -113,7 +113,7 @@ export function runScenarios(newClient: NewClient): void {
       expect(await threads.get(thread_id)).toMatchObject({ thread_id, status: "idle", values: { text: "hi" } });
     });
 
-    it("are refused on a busy thread when they ask for that", async () => {
+    it("are rejected on a busy thread with the strategy reject", async () => {
       const { runs } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       const rejected = runs.create(thread_id, "echo", { input: {}, multitaskStrategy: "reject" });
@@ -127,7 +127,7 @@ export function runScenarios(newClient: NewClient): void {
       await runs.wait(thread_id, "echo", { input: { text: "free again" }, multitaskStrategy: "reject" });
     });
 
-    it("wait their turn on a busy thread, or put an end to what runs", async () => {
+    it("are queued on a busy thread, or interrupt the active run", async () => {
       const { runs } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       const second = await runs.create(thread_id, "echo", { input: { text: "second" } });
@@ -139,7 +139,7 @@ export function runScenarios(newClient: NewClient): void {
       expect(await runs.get(thread_id, second.run_id)).toMatchObject({ status: "interrupted" });
     });
 
-    it("are held back for as long as they say", async () => {
+    it("are delayed by after_seconds", async () => {
       const { runs, threads } = newClient();
       const thread_id = await newThread();
       const { run_id } = await runs.create(thread_id, "echo", { input: {}, afterSeconds: 3600 });

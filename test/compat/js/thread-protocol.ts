@@ -59,7 +59,7 @@ export function threadProtocolScenarios(newClient: NewClient): void {
       await thread.close();
     });
 
-    it("show each run of a thread to whoever joins it, once", async () => {
+    it("show each run of a thread once to every client that joins", async () => {
       const first = open("echo");
       await first.run.start({ input: { text: "one" } });
       expect(await first.output).toMatchObject({ echo: "one" });

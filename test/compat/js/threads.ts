@@ -81,7 +81,7 @@ export function threadScenarios(newClient: NewClient): void {
       expect(await threads.search(select)).toEqual([{ thread_id: paused.thread_id, status: "interrupted" }]);
     });
 
-    it("are copied with their state and history, and live on by themselves", async () => {
+    it("are copied with their state and history, and are independent afterwards", async () => {
       const { threads, runs } = newClient();
       const source = await threads.create({ metadata: { a: 1 } });
       await runs.wait(source.thread_id, "echo", { input: { messages: [{ role: "user", content: "one" }] } });
@@ -123,7 +123,7 @@ export function threadScenarios(newClient: NewClient): void {
       });
     });
 
-    it("stream what their runs tell, from the start when asked", async () => {
+    it("stream the events of their runs, from the start on request", async () => {
       const { runs, threads } = newClient();
       // Version 2.0.0 is older than this method.
       if (!threads.joinStream) return;

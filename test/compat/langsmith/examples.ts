@@ -205,7 +205,7 @@ export function exampleScenarios(target: GetTarget): void {
       expect(await listed(client.listRuns({ projectId: experiment.id }))).toHaveLength(2);
     });
 
-    it("are listed to the last, and as many as one wants of them, from wherever one wants", async () => {
+    it("are listed completely, or with a limit and an offset", async () => {
       const { datasetId, exampleIds } = await datasetOf(230);
       expect(await idsOf({ datasetId })).toEqual(exampleIds);
       expect(await idsOf({ datasetId, limit: 150 })).toEqual(exampleIds.slice(0, 150));

@@ -44,11 +44,11 @@ export function projectScenarios(target: GetTarget): void {
     });
     const whole = () => ({ ...fields(), ...statisticsOf(body.results, SUMMARY) });
 
-    it("that was uploaded is read by its id, with statistics that nobody asked for", async () => {
+    it("that was uploaded is read by its id, with statistics by default", async () => {
       expect(await target().client.readProject({ projectId: experiment.id })).toEqual(whole());
     });
 
-    it("has them when they are asked for, by id and by name, and has none when they are not wanted", async () => {
+    it("has statistics on request, by id and by name, and none otherwise", async () => {
       const { client } = target();
       const projectName = body.experiment_name;
       expect(await client.readProject({ projectId: experiment.id, includeStats: true })).toEqual(whole());
@@ -136,7 +136,7 @@ export function projectScenarios(target: GetTarget): void {
       expect(await found({ metadata: { key, n: "1" } })).toEqual([]);
     });
 
-    it("without a dataset are told from those with one", async () => {
+    it("without a dataset are distinguished from those with one", async () => {
       const { client } = target();
       const key = unique();
       const { dataset } = await upload(target(), graded(1));

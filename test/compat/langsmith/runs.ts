@@ -123,7 +123,7 @@ export function runScenarios(target: GetTarget): void {
         expect(await idsOfRows({ treeFilter: filter, order: "asc" })).toEqual(where(holds));
       });
 
-      it("are not searched with an expression that nobody understands", async () => {
+      it("are not searched with an invalid expression", async () => {
         await expect(runs({ filter: 'eq(status "error")' })).rejects.toEqual(refused(400, "At 10"));
       });
 
@@ -205,7 +205,7 @@ export function runScenarios(target: GetTarget): void {
         });
       });
 
-      it("of a row that says as little as it may has nulls, and a name", async () => {
+      it("of a row with only the required fields has nulls, and a name", async () => {
         const { client } = target();
         const [{ row_id, inputs, start_time, end_time }] = body.results as [Row];
         const few = { row_id: unique(), inputs, start_time, end_time };

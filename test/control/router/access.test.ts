@@ -27,7 +27,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
   const ask = (headers: Record<string, string>, at = `${path}/threads`, method = "GET") =>
     world.process.send(at, { method, headers });
 
-  it("whoever shows a key of its workspace", async () => {
+  it("callers with a key of its workspace", async () => {
     const { "x-api-key": key } = await world.key();
     for (const headers of [
       { "X-Api-Key": key },
@@ -72,11 +72,11 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     expect((await ask({}, "/deployments/nothing/ui/agent/entrypoint.js")).status).toBe(404);
   });
 
-  it("the key of the instance is none of ours", async () => {
+  it("the key of the instance is no key of the service", async () => {
     expect((await ask({ "X-Api-Key": instance.upstream.api_key })).status).toBe(401);
   });
 
-  it("a caller of another workspace is told what a caller of a deployment that is not there is told", async () => {
+  it("a caller of another workspace gets the same response as for a deployment that does not exist", async () => {
     const headers = await world.key({ tenant_id: elsewhere });
     const answer = await ask(headers);
     expect([answer.status, answer.body]).toEqual([404, { detail: `Deployment ID ${slug} not found.` }]);
@@ -94,7 +94,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     }
   });
 
-  it("whether it is ready is said by the router alone, and to nobody without a key", async () => {
+  it("readiness is answered by the router itself, and only to callers with a key", async () => {
     const before = instance.seen.length;
     expect(await ask(ADMIN, `${path}/ok`)).toMatchObject({ status: 200, body: { ok: true } });
     expect((await world.process.open(`${path}/ok?check_db=1`, { method: "HEAD", headers: ADMIN })).statusCode).toBe(
@@ -107,7 +107,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     expect(instance.seen.length).toBe(before);
   });
 
-  it("a browser asks without a key what it may send, and learns nothing of what there is", async () => {
+  it("a preflight request needs no key, and its response does not reveal which deployments exist", async () => {
     const before = instance.seen.length;
     const asked = {
       origin: "https://app.example",
@@ -184,7 +184,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     expect(instance.last.rawHeaders.join()).not.toContain(key["x-api-key"]);
   });
 
-  it("the instance's key is in nothing that a caller gets", async () => {
+  it("the instance's key is in no response to a caller", async () => {
     const { path: broken } = await world.deployed({ ...instance.upstream, address: "http://127.0.0.1:1" });
     const answers = await Promise.all([
       ask(ADMIN),

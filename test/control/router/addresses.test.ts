@@ -96,7 +96,7 @@ describe.each<[string, WorldOptions]>([
     expect((await send(path)).text).toBe(ITSELF);
   });
 
-  it("nothing of it is elsewhere", async () => {
+  it("it is not reachable elsewhere", async () => {
     if (prefix === "") return;
     expect((await world.process.send("/deployments/one/x", { headers: ADMIN })).text).toBe(ITSELF);
   });

@@ -83,7 +83,7 @@ describe("one request of a client is one request to the instance", () => {
     expect([...text.matchAll(/HTTP\/1\.1 200/g)]).toHaveLength(3);
   });
 
-  it("what is about one connection stays on it, in both directions", async () => {
+  it("hop-by-hop headers are not forwarded, in either direction", async () => {
     const odd = await Instance.start("odd", (_, response) => {
       response.writeHead(200, {
         connection: "close, x-internal",
@@ -121,7 +121,7 @@ describe("one request of a client is one request to the instance", () => {
     await odd.stop();
   });
 
-  it("headers that come more than once come as often", async () => {
+  it("repeated headers are forwarded as often", async () => {
     const twice = await Instance.start("twice", (_, response) => {
       response.writeHead(200, ["Warning", "a", "Warning", "b", "Link", "<a>", "Link", "<b>"]).end();
     });
@@ -155,13 +155,13 @@ describe("one request of a client is one request to the instance", () => {
     expect(instance.last.headers).not.toHaveProperty("x-forwarded-port");
   });
 
-  it("a client that waits to be told to go on is told so by the router", async () => {
+  it("the router answers Expect: 100-continue itself", async () => {
     const got = await raw("POST", ["Expect: 100-continue", "Content-Length: 4", "Connection: close"], "text");
     expect(got).toEqual({ statuses: [100, 200], seen: ["/x"], bodies: ["text"] });
     expect(instance.last.headers).not.toHaveProperty("expect");
   });
 
-  it("an answer that says its length in two ways is none", async () => {
+  it("a response with contradicting lengths is invalid", async () => {
     const { createServer } = await import("node:net");
     const server = createServer((socket) => {
       socket.on("error", () => undefined);

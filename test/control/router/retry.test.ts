@@ -35,7 +35,7 @@ async function unreachable(): Promise<Upstream> {
   return instance.upstream;
 }
 
-describe("an instance that is gone before it has answered", () => {
+describe("an instance that exits before it responds", () => {
   let world: World;
   let sound: Instance;
   beforeAll(async () => {
@@ -85,7 +85,7 @@ describe("an instance that is gone before it has answered", () => {
     });
   });
 
-  it("has its GET answered 502 when there is no other, or when the other goes, too", async () => {
+  it("has its GET answered 502 when there is no other instance, or when the other exits too", async () => {
     expect(await afterFragile({ method: "GET" }, [])).toMatchObject({ status: 502, seen: 1 });
     const [second, third] = [await startFragile(), await startFragile()];
     expect(await afterFragile({ method: "GET" }, [second, third])).toMatchObject({ status: 502 });

@@ -5,7 +5,7 @@ import { until } from "../../support/until.ts";
 import { Instance } from "./instance.ts";
 import { ADMIN, type DeploymentIds, type Process, World } from "./world.ts";
 
-describe.each(databases)("what a router finds in the rows of %s", (database) => {
+describe.each(databases)("the routes that a router reads from the rows of %s", (database) => {
   let world: World;
   const instances: Instance[] = [];
   beforeAll(async () => {
@@ -83,7 +83,7 @@ describe.each(databases)("what a router finds in the rows of %s", (database) => 
     expect(await ask({ ...deployment, slug: "nothing" })).toBe(404);
   });
 
-  it("an instance whose key cannot be opened gets nothing, the others everything", async () => {
+  it("an instance whose key cannot be decrypted receives no requests, the others receive all", async () => {
     const [sound, spoilt] = [await instance("sound"), await instance("spoilt")];
     const deployment = await world.deployment();
     await world.serve(deployment, [sound.upstream, spoilt.upstream]);
@@ -91,7 +91,7 @@ describe.each(databases)("what a router finds in the rows of %s", (database) => 
     for (let n = 0; n < 4; n++) expect(await ask(deployment)).toBe("sound");
   });
 
-  it("at a hint: what serves now, also for those who wait", async () => {
+  it("after a notification: the current instances, also for waiting requests", async () => {
     const patient = await World.open(database);
     const [one, other] = [await instance("1"), await instance("2")];
     const deployment = await patient.deployment();
@@ -104,7 +104,7 @@ describe.each(databases)("what a router finds in the rows of %s", (database) => 
     await patient.close();
   });
 
-  it("a slug that has gone over to another deployment is that one's", async () => {
+  it("a slug that another deployment has taken over routes to that deployment", async () => {
     const [before, after] = [await instance("before"), await instance("after")];
     const deleted = await world.deployment({ slug: "again" });
     await world.serve(deleted, [before.upstream]);
@@ -119,7 +119,7 @@ describe.each(databases)("what a router finds in the rows of %s", (database) => 
     await untilAnswered("after", next);
   });
 
-  it("is not believed while the reconciler of the same process has just said otherwise", async () => {
+  it("are ignored while the reconciler of the same process has just set the route", async () => {
     const [rows, active] = [await instance("rows"), await instance("active")];
     const deployment = await world.deployment();
     await world.serve(deployment, [rows.upstream]);
@@ -141,7 +141,7 @@ describe.each(databases)("what a router finds in the rows of %s", (database) => 
     await untilAnswered("other", deployment);
   });
 
-  it("what a reconciler says comes before a reading that was under way", async () => {
+  it("a route of the reconciler takes precedence over a read that had already started", async () => {
     const active = await instance("active");
     const deployment = await world.deployment();
     const asked = ask(deployment);
@@ -179,7 +179,7 @@ describe.runIf(databases.includes("postgres"))("two processes on one database", 
     for (const instance of instances) await instance.stop();
   });
 
-  it("and believe the rows again when what the own reconciler has said is long ago", async () => {
+  it("and use the rows again when the route of the own reconciler is outdated", async () => {
     let ahead_ms = 0;
     const world = await World.open("postgres", { clock: { now: () => Date.now() + ahead_ms } });
     const [active, rows] = await Promise.all(["active", "rows"].map((name) => Instance.start(name)));

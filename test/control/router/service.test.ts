@@ -61,7 +61,7 @@ describe("the whole service", () => {
     expect((await send("/base/deployments")).status).toBe(404);
   });
 
-  it("does not know of a deployment that is deleted", async () => {
+  it("does not route to a deleted deployment", async () => {
     const body = { name: "gone", source: "internal_source", source_config: {}, source_revision_config: {} };
     const { id } = (await service.request("POST", "/base/v2/deployments", body)).body;
     expect((await send("/base/deployments/gone/ok")).status).toBe(503);

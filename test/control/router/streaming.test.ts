@@ -51,7 +51,7 @@ describe("through the router", () => {
     expect(answer.complete).toBe(true);
   });
 
-  it("a connection that nobody uses is closed before the instance does so, one that is used may be silent", async () => {
+  it("an idle connection is closed before the instance closes it; a connection in use may be idle for longer", async () => {
     const signal = new EventEmitter();
     const made = await instance((incoming, response) => {
       if (incoming.url === "/short") return void response.end("done");
@@ -97,7 +97,7 @@ describe("through the router", () => {
     expect(answer).toMatchObject({ status: 204, text: "", headers: { "x-seen": "1" } });
   });
 
-  it("a client that goes away takes the instance's side along", async () => {
+  it("a client that disconnects closes the connection to the instance", async () => {
     let ended: Promise<unknown> | undefined;
     const made = await instance((_, response) => {
       ended = once(response, "close");
@@ -112,7 +112,7 @@ describe("through the router", () => {
     await until("it is not in flight any more", async () => world.router.inFlight(made.upstream.instance_id) === 0);
   });
 
-  it("a client that goes away before there is an answer does so, too", async () => {
+  it("a client that disconnects before the response closes it, too", async () => {
     let ended: Promise<unknown> | undefined;
     const made = await instance((_, response) => {
       ended = once(response, "close");

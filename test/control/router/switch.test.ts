@@ -145,7 +145,7 @@ describe("without an instance", () => {
   });
   afterAll(() => world.close());
 
-  it("a request is answered 503 in the end, and told when to come back", async () => {
+  it("a request finally gets 503 with Retry-After", async () => {
     const { path, slug } = await world.deployed();
     for (const method of ["GET", "POST"]) {
       const answer = await world.process.send(path, { method, headers: ADMIN });
@@ -166,7 +166,7 @@ describe("without an instance", () => {
     }
   });
 
-  it("whoever asks whether there is one does not wait", async () => {
+  it("a readiness check does not wait", async () => {
     const slow = await World.open("sqlite", { router_wait_ms: 2 ** 30 });
     const { path } = await slow.deployed();
     expect((await slow.process.send(`${path}/ok`, { headers: ADMIN })).status).toBe(503);

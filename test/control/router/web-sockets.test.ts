@@ -170,7 +170,7 @@ describe("a WebSocket", () => {
     await plain.stop();
   });
 
-  it("goes on over a switch, and new ones go to the new instance", async () => {
+  it("stays open during a switch, and new ones connect to the new instance", async () => {
     const { path, deployment_id } = await open.deployed(instance.upstream);
     const url = `ws://127.0.0.1:${open.process.port}${path}/socket`;
     const old = await connect(url);
@@ -218,7 +218,7 @@ describe("a WebSocket", () => {
     await closed;
   });
 
-  it("is the only thing that anything is upgraded to: other requests are answered as if they had not asked", async () => {
+  it("is the only supported upgrade: other Upgrade headers are ignored", async () => {
     const plain = await Instance.start("plain");
     const { path } = await world.deployed(plain.upstream);
     const h2c = { ...ADMIN, connection: "Upgrade, HTTP2-Settings", upgrade: "h2c", "http2-settings": "x" };

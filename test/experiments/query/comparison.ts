@@ -84,7 +84,7 @@ export function comparisonScenarios(service: GetService): void {
       expect(lines[122]?.["feedback.late, but there"]).toBe("1");
     });
 
-    it("has nothing that a spreadsheet would carry out, and leaves all else as it is", async () => {
+    it("has no cell that a spreadsheet would execute, and leaves all others unchanged", async () => {
       const { lines } = await table({ session_ids: sessions.slice(0, 1) });
       const errors = lines.map(({ error }) => error);
       expect(errors.slice(0, FORMULAS.length)).toEqual(FORMULAS.map((text) => `'${text}`));
@@ -129,7 +129,7 @@ export function comparisonScenarios(service: GetService): void {
       expect(ids(page[0])).toEqual(session_ids.map((session_id) => [session_id, page[0].id]));
     });
 
-    it("is a header alone where there is nothing", async () => {
+    it("is only a header if there are no rows", async () => {
       const empty = await api.upload(plain(0));
       const body = { session_ids: [empty.experiment.id] };
       const answer = await api.send("POST", `/datasets/${empty.dataset.id}/runs?format=csv`, body);

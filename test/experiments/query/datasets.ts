@@ -84,7 +84,7 @@ export function datasetScenarios(service: GetService): void {
       expect(await found({ limit: 3, offset: 3 })).toEqual(["Zebra", "éclair"]);
     });
 
-    it("when they are of the kinds that one wants", async () => {
+    it("by their kinds", async () => {
       expect(await found({ data_type: "chat" })).toEqual(["Zebra"]);
       expect(await found({ data_type: ["chat", "llm"] })).toEqual(["Zebra"]);
       expect(await found({ data_type: ["kv", "chat"] })).toHaveLength(5);
@@ -158,7 +158,7 @@ export function datasetScenarios(service: GetService): void {
       expect(await baseline()).toBeNull();
     });
 
-    it("is shared under a token that nobody can guess, for as long as one wants", async () => {
+    it("is shared under an unguessable token until sharing ends", async () => {
       const { dataset } = await api.upload(plain(0));
       const path = `/datasets/${dataset.id}/share`;
       expect(await api.get(path)).toBeNull();

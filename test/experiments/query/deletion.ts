@@ -58,7 +58,7 @@ export function deletionScenarios(service: GetService): void {
   };
 
   describe("deleting", () => {
-    it("a dataset leaves nothing of it behind, and all of others", async () => {
+    it("a deleted dataset leaves no rows, and other datasets keep theirs", async () => {
       await everything();
       const before = await counts();
       for (const table of TABLES) expect([table, before[table]]).not.toEqual([table, 0]);

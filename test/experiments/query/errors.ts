@@ -103,7 +103,7 @@ export function errorScenarios(service: GetService): void {
   });
 
   describe("an id of another kind", () => {
-    it.each(RECORDS)("is refused at its place by %s %s", async (method, path, parameter, body) => {
+    it.each(RECORDS)("is refused with its position by %s %s", async (method, path, parameter, body) => {
       for (const id of ["not-a-uuid", "123", `${unique()}x`]) {
         const answer = await api.send(method, at(path, id), body);
         expect(answer.status).toBe(422);
@@ -135,7 +135,7 @@ export function errorScenarios(service: GetService): void {
       }
     });
 
-    it("with several mistakes is told all of them", async () => {
+    it("with several errors gets all of them in the response", async () => {
       const answer = await api.send("POST", "/datasets/comparative", { experiment_ids: [], id: 1, name: 2 });
       expect(answer.body.detail.map(({ loc }: { loc: unknown[] }) => loc.join("."))).toEqual(
         expect.arrayContaining(["body.experiment_ids", "body.id", "body.name"]),
@@ -162,7 +162,7 @@ export function errorScenarios(service: GetService): void {
       ["POST", `/datasets/me/experiment-runs`, 422, "path.dataset_id", { experiment_ids: [unique()] }],
     ];
 
-    it.each(problems)("tells what is wrong with %s %s as RFC 7807 has it: %i, %s", async (...scenario) => {
+    it.each(problems)("reports errors of %s %s in the format of RFC 7807: %i, %s", async (...scenario) => {
       const [method, path, status, detail, body] = scenario;
       for (const prefix of ["/api/v2", "/v2"]) {
         const answer = await service().request(method, `${prefix}${path}`, body);
@@ -178,7 +178,7 @@ export function errorScenarios(service: GetService): void {
       }
     });
 
-    it("tells so of a filter, a cursor and a body that it cannot read, and of an experiment of another dataset", async () => {
+    it("reports an invalid filter, cursor or body, and an experiment of another dataset, in that format", async () => {
       const [one, two] = [await api.upload(plain(1)), await api.upload(plain(1))];
       const project_ids = [one.experiment.id];
       const experiment_ids = [one.experiment.id];
@@ -200,7 +200,7 @@ export function errorScenarios(service: GetService): void {
       }
     });
 
-    it("is served at both of its places", async () => {
+    it("is served under both paths", async () => {
       const { dataset, experiment } = await api.upload(plain(1));
       const query = { project_ids: [experiment.id], selects: ["ID", "NAME"] };
       const answers = [];

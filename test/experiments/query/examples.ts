@@ -25,7 +25,7 @@ export function exampleScenarios(service: GetService): void {
         ({ name }: Anything) => Number(name.slice(1)) - 1,
       );
 
-    it("are found by what they say, in any case", async () => {
+    it("are found by their text, in any case", async () => {
       expect(await found({ full_text_contains: "BETA" })).toEqual([0, 1]);
       expect(await found({ full_text_contains: ["beta", "alp"] })).toEqual([0]);
       expect(await found({ full_text_contains: "été" })).toEqual([2]);
@@ -48,7 +48,7 @@ export function exampleScenarios(service: GetService): void {
         expect([word, await foundBy({ filter: `search(${JSON.stringify(word)})` })]).toEqual([word, [made.id]]);
     });
 
-    it("are ordered as one asks", async () => {
+    it("are sorted as requested", async () => {
       expect(await found({})).toEqual([0, 1, 2, 3, 4]);
       expect(await found({ order: "recently_created" })).toEqual([0, 1, 2, 3, 4]);
       expect(await found({ order: "recently_created", descending: false })).toEqual([4, 3, 2, 1, 0]);

@@ -73,7 +73,7 @@ export function runScenarios(service: GetService): void {
       });
     });
 
-    it("are gone through by the cursor, each once, also those that started at the same time", async () => {
+    it("are read with a cursor, each once, also those with equal start times", async () => {
       const results = graded(25).results.map((row) => ({ ...row, start_time: at(0), end_time: at(1000) }));
       const { experiment } = await api.upload({ ...graded(0), results });
       for (const order of ["asc", "desc"]) {

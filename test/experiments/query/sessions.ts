@@ -103,7 +103,7 @@ export function sessionScenarios(service: GetService): void {
       expect(pages).toEqual([["apple", "Apple"], ["banana", "Zebra"], ["éclair"]]);
     });
 
-    it("but not by what nobody knows", async () => {
+    it("but not by an unknown field", async () => {
       const answer = await api.send("GET", `/sessions${query({ sort_by: "cost" })}`);
       expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ["query", "sort_by"]]);
     });
@@ -141,7 +141,7 @@ export function sessionScenarios(service: GetService): void {
       expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ["query", "metadata"]]);
     });
 
-    it("tell which of several datasets and ids they are of", async () => {
+    it("are filtered by several datasets and ids", async () => {
       const [one, two] = [await api.upload(plain(1)), await api.upload(plain(1))];
       const ids = [one, two].map(({ experiment }) => experiment.id).sort();
       const found = async (parameters: Parameters<typeof query>[0]) =>

@@ -39,7 +39,7 @@ describe.each(databases)("of two users in two workspaces with two providers and 
   const deletionsOf = async (user: User) =>
     (await eventsOf(user)).filter(({ event_type }: Wire) => event_type === "token_deleted");
 
-  it("all tokens of one at one provider go, with their connections and what is under way to one", async () => {
+  it("all tokens of a user at a provider are deleted, with their connections and open flows", async () => {
     const { ada1 } = users;
     const isTheirs = isOf(ada1, "ada", "github");
     const answer = await ada1.send("DELETE", "/tokens?provider_id=github");
@@ -80,7 +80,7 @@ describe.each(databases)("of two users in two workspaces with two providers and 
     expect(await rowsOf(api)).toEqual(before);
   });
 
-  it("the user is who calls, whoever the request names", async () => {
+  it("the user is the caller, whatever user the request names", async () => {
     const { ada1 } = users;
     const query = "?provider_id=github&user_id=bob&ls_user_id=bob&tenant_id=x";
     expect((await ada1.send("DELETE", `/tokens${query}`, { user_id: "bob", ls_user_id: "bob" })).status).toBe(200);
@@ -95,7 +95,7 @@ describe.each(databases)("of two users in two workspaces with two providers and 
     expect(after.oauth_tokens).toEqual(without(before, isOf(ada1, "ada", "google")).oauth_tokens);
   });
 
-  it("one token goes, for its owner alone", async () => {
+  it("a token is deleted only for its owner", async () => {
     const { ada1, bob1, ada2 } = users;
     const [token] = await ada1.call("GET", "/tokens?provider_id=github");
     for (const other of [bob1, ada2]) {
@@ -112,7 +112,7 @@ describe.each(databases)("of two users in two workspaces with two providers and 
     expect((await ada1.send("DELETE", `/tokens/${agents?.token_id}`)).status).toBe(404);
   });
 
-  it("a provider goes with everything at it in its workspace, and all who had a token there read of it", async () => {
+  it("a provider is deleted with its data in the workspace, and all users with a token there get an event", async () => {
     const { ada1, bob1, ada2 } = users;
     const isAt = (row: { tenant_id: string; provider_id: string }) =>
       row.tenant_id === ada1.tenant_id && row.provider_id === "github";
@@ -137,7 +137,7 @@ describe.each(databases)("of two users in two workspaces with two providers and 
     expect(await deletionsOf(ada2)).toEqual([]);
   });
 
-  it("an agent's connection goes, and its token only when it is the agent's own", async () => {
+  it("an agent's connection is deleted, and its token only if the agent owns it", async () => {
     const { ada1, bob1, ada2 } = users;
     const { data } = await ada1.call("GET", "/agents/agent-1/connections");
     const of = (created_by: string, isOwn: boolean) =>
@@ -199,7 +199,7 @@ describe.each(databases)("of two users in two workspaces with two providers and 
     expect(await deletionsOf(ada1)).toEqual([expect.objectContaining({ reason: "replaced", agent_id: "agent-1" })]);
   });
 
-  it("flows end when the client or an address of their provider changes, and by nothing else", async () => {
+  it("flows end only when the client or an address of their provider changes", async () => {
     const { ada1 } = users;
     await ada1.call("PATCH", "/providers/github", { name: "n", uses_pkce: true, client_id: "client-of-github" });
     expect((await rowsOf(api)).oauth_flows).toEqual(before.oauth_flows);

@@ -93,7 +93,7 @@ describe("the document of the Auth Service", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("names the three ways to say who calls, and the words of a 422", () => {
+  it("describes the three authentication schemes, and the body of a 422", () => {
     expect(document.components.securitySchemes).toEqual({
       "API Key": { type: "apiKey", in: "header", name: "X-Api-Key" },
       "Tenant ID": { type: "apiKey", in: "header", name: "X-Tenant-Id" },
@@ -109,7 +109,7 @@ describe("the document of the Auth Service", () => {
     });
   });
 
-  it("says of DELETE /v2/auth/tokens what must be sent, and what comes back", () => {
+  it("describes the parameters and responses of DELETE /v2/auth/tokens", () => {
     const { parameters, responses } = document.paths["/v2/auth/tokens"].delete;
     expect(parameters).toMatchObject([
       { name: "provider_id", in: "query", required: true, schema: { type: "string" } },
@@ -121,7 +121,7 @@ describe("the document of the Auth Service", () => {
     });
   });
 
-  it("asks for what is required, and says what the rest defaults to", () => {
+  it("marks required fields, and states the defaults of the others", () => {
     const { OAuthProviderCreateRequest: create, OAuthTokenImportRequest: token } = document.components.schemas;
     expect(create.required).toEqual(["provider_id", "name", "client_id", "auth_url", "token_url"]);
     expect(create.properties).toMatchObject({

@@ -94,7 +94,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect((await user.authenticate({ provider: "bridged" })).status).toBe("completed");
   });
 
-  it("a code that gives nothing is told to the web app as a sentence", async () => {
+  it("a code that yields no token is reported to the web app with an error message", async () => {
     const user = await flows.user("unlucky");
     const { url } = await user.authenticate({ provider: "bridged" });
     const state = new URL(url).searchParams.get("state");
@@ -127,7 +127,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect((await flows.browse("/v2/auth/done")).text).toContain("Not connected");
   });
 
-  it("a user who says no comes to the page, and the wait ends", async () => {
+  it("a user who denies access returns to the page, and the wait ends", async () => {
     const user = await flows.user("no");
     const { url, auth_id } = await user.authenticate();
     const waiting = user.send("GET", `/v2/auth/wait/${auth_id}?timeout=30`);
@@ -177,7 +177,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect((await bob.authenticate({ token_id: id })).token).toBe(token);
   });
 
-  it("a service may name the user it asks for, others name nobody but themselves", async () => {
+  it("a service may name the user of a request, other callers only themselves", async () => {
     const [service, carl, dora] = [
       await flows.user("a service", ["tokens", "service"]),
       await flows.user("carl"),
@@ -198,7 +198,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect((await dora.authenticate({ ls_user_id: "carl" })).status).toBe("pending");
   });
 
-  it("tokens must cover the scopes that are asked for, and are granted anew for more, in their place", async () => {
+  it("tokens must cover the requested scopes; a grant for more scopes replaces the token", async () => {
     const user = await flows.user("growing");
     await flows.connect(user);
     const [before] = (await user.send("GET", "/v2/auth/tokens")).body;
@@ -263,7 +263,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect(await user.authenticate()).toMatchObject({ status: "completed", metadata: { installation_id: 7 } });
   });
 
-  it("an unknown provider is 404, and nonsense is told with its places", async () => {
+  it("an unknown provider returns 404, and an invalid body returns the fields with errors", async () => {
     const user = await flows.user("asking");
     const send = (body: unknown) => user.send("POST", "/v2/auth/authenticate", body);
     expect(await send({ provider: "nowhere", scopes: [] })).toMatchObject({

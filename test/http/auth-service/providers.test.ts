@@ -35,7 +35,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
   });
   afterAll(() => api.stop());
 
-  it("are created with what was said, and defaults for the rest; the secret is never shown", async () => {
+  it("are created with the given values, and defaults for the rest; the secret is never returned", async () => {
     const answer = await ada.send("POST", "/providers", provider("plain"));
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.body)).toEqual(FIELDS);
@@ -184,7 +184,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
       expect([patch.status, patch.body]).toEqual([422, { detail: [refusal("token_url")] }]);
     });
 
-    it("pages to come back to that are none", async () => {
+    it("invalid return pages", async () => {
       const uris = ["https://ok.example.com/cb", "custom:app", "https://a.example.com/#x"];
       const answer = await ada.send("POST", "/providers", provider("bad", { allowed_redirect_uris: uris }));
       expect(answer.body.detail.map(({ loc }: { loc: unknown[] }) => loc)).toEqual([

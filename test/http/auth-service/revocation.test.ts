@@ -61,7 +61,7 @@ describe.each(databases)("tokens that are deleted on %s", (database) => {
     return give;
   };
 
-  it("are revoked at their provider, and nobody waits for its answer", async () => {
+  it("are revoked at their provider, and the request does not wait for the response", async () => {
     const give = await at("slow", `${server.url}/revoke`);
     const [one] = [await give("one"), await give("two", { refresh_token: "refresh-two" }), await give("three")];
     const gate = Promise.withResolvers<void>();
@@ -81,7 +81,7 @@ describe.each(databases)("tokens that are deleted on %s", (database) => {
     await until("it is revoked", async () => server.revoked.includes("four"));
   });
 
-  it("are gone all the same when the provider does not answer", async () => {
+  it("are deleted even if the provider does not answer", async () => {
     const dead = await RevocationServer.start();
     await dead.stop();
     const give = await at("dead", `${dead.url}/revoke`);
@@ -90,7 +90,7 @@ describe.each(databases)("tokens that are deleted on %s", (database) => {
     expect(await ada.call("GET", "/tokens/exists?provider_id=dead")).toEqual({ has_token: false });
   });
 
-  it("are gone all the same when they cannot be read any more", async () => {
+  it("are deleted even if they cannot be decrypted", async () => {
     const give = await at("broken", `${server.url}/revoke`);
     const token_id = await give("six");
     const storage = openOn(api.service.database);

@@ -57,7 +57,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     (await user.call("POST", "/tokens/import", { provider_id: "github", access_token: "t", ...more })).token_id;
 
   describe("that are imported", () => {
-    it("are listed without the token, and are there for whoever asks", async () => {
+    it("are listed without the secret, and are returned to callers that request them", async () => {
       const ada = await newUser();
       expect(await ada.call("GET", "/tokens/exists?provider_id=github")).toEqual({ has_token: false });
       const before = Date.now();
@@ -109,7 +109,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
       expect(JSON.stringify(rows)).not.toMatch(/canary-[12]/);
     });
 
-    it("are of the caller and the workspace: nobody else sees them", async () => {
+    it("belong to the caller and the workspace: other callers do not see them", async () => {
       const ada = await newUser();
       const bob = await api.user("bob", ada.tenant_id);
       const elsewhere = await newUser();
@@ -186,7 +186,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
       expect((await defaults(ada)).map(([, isDefault]: [string, boolean]) => isDefault)).toEqual([false, false]);
     });
 
-    it("have one also when many come at a time", async () => {
+    it("have one default also when many are added concurrently", async () => {
       const ada = await newUser();
       await Promise.all(Array.from({ length: 20 }, () => give(ada)));
       const all = await defaults(ada);

@@ -321,13 +321,13 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
   });
   afterAll(() => api.stop());
 
-  it.each(CASES)("says what is wrong: %s (%s %s)", async (_, method, path, body, detail) => {
+  it.each(CASES)("reports what is wrong: %s (%s %s)", async (_, method, path, body, detail) => {
     const answer = await ada.send(method, path, body);
     expect([answer.status, answer.body]).toEqual([422, { detail }]);
     expect(answer.headers.get("content-type")).toContain("application/json");
   });
 
-  it.each(BROKEN)("says where a body stops being JSON: %j", async (text, error, position) => {
+  it.each(BROKEN)("reports where a body stops being JSON: %j", async (text, error, position) => {
     const answer = await ada.send("POST", "/providers", text);
     const detail = [
       { type: "json_invalid", loc: ["body", position], msg: "JSON decode error", input: {}, ctx: { error } },
@@ -335,7 +335,7 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
     expect([answer.status, answer.body]).toEqual([422, { detail }]);
   });
 
-  it("says so, too, of JSON that is refused for its depth or its keys", async () => {
+  it("also reports JSON that is refused for its depth or its keys", async () => {
     for (const text of ["[".repeat(200) + "]".repeat(200), '{"__proto__": {"a": 1}}']) {
       const { status, body } = await ada.send("POST", "/providers", text);
       expect([status, body.detail[0]]).toMatchObject([422, { type: "json_invalid", msg: "JSON decode error" }]);
@@ -356,7 +356,7 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
     await ada.call("GET", `/token-events?limit=${encodeURIComponent(value)}`);
   });
 
-  it("asks for a key before all this", async () => {
+  it("requires a key before all this", async () => {
     const requests = [
       ["DELETE", "/v2/auth/tokens"],
       ["POST", "/v2/auth/providers", "{"],
@@ -394,7 +394,7 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
   });
 });
 
-describe("the words of a refusal", () => {
+describe("the text of an error", () => {
   const partsOf = (schema: z.ZodType, value: unknown) =>
     invalidParts(schema.safeParse(value, { reportInput: true }).error?.issues ?? [], value, ["body"]);
 

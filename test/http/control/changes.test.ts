@@ -151,7 +151,7 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
     },
   );
 
-  it("of which twenty come at once makes twenty revisions with numbers of their own, and one is left in the queue", async () => {
+  it("of which twenty are concurrent creates twenty revisions with distinct numbers, and one remains in the queue", async () => {
     const made = await create(ofImage());
     await Promise.all(
       Array.from({ length: 20 }, (_, i) => patch(made, { secrets: [{ name: "N", value: String(i) }] })),

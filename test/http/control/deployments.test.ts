@@ -160,7 +160,7 @@ describe.each(databases)("deployments on %s", (database) => {
     expect(new Set(slugs).size).toBe(3);
   });
 
-  it("of which twenty are created at once under one name are one", async () => {
+  it("that are created by twenty concurrent requests under one name are one", async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => ada.send("POST", "/v2/deployments", ofImage({ name: "at once" }))),
     );
@@ -334,7 +334,7 @@ describe.each(databases)("deployments on %s", (database) => {
       ]);
   });
 
-  it("of nobody, and of another workspace, are not found by any route", async () => {
+  it("that do not exist or belong to another workspace are not found by any route", async () => {
     const theirs = await create(ofImage(), elsewhere);
     const revision = theirs.latest_revision_id;
     for (const id of [UNKNOWN_ID, theirs.id]) {

@@ -47,7 +47,7 @@ describe.each(databases)("listeners on %s", (database) => {
     await create(listener("twice"), elsewhere);
   });
 
-  it("change in what a PATCH names, and go", async () => {
+  it("change the fields of a PATCH, and are deleted", async () => {
     const made = await create(listener("patched"));
     const patch = (body: object) => ada.call("PATCH", `/v2/listeners/${made.id}`, body);
     expect(await patch({ version: "2", compute_config: null })).toMatchObject({

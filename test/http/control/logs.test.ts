@@ -73,7 +73,7 @@ describe.each(databases)("the logs of a deployment on %s", (database) => {
     expect((await ofAll("type=build")).logs).toEqual(logs);
   });
 
-  it("tell builds from what runs, and revisions from each other", async () => {
+  it("separate builds from instances, and revisions from each other", async () => {
     const ten = Array.from({ length: 10 }, (_, i) => `deploy ${i}`);
     expect(messages((await ofRevision("type=deploy")).logs)).toEqual(ten);
     expect(messages((await ofAll()).logs)).toEqual([...ten, "of the second"]);

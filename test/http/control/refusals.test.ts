@@ -262,7 +262,7 @@ const CASES: Case[] = [
   ["GET", "/v1/integrations/github/1/repos", undefined, [["path", "integration_id"], "uuid_parsing", TOO_SHORT]],
 ];
 
-describe.each(databases)("what the control plane refuses on %s", (database) => {
+describe.each(databases)("requests that the control plane refuses on %s", (database) => {
   let api: ControlApi;
   let ada: User;
   beforeAll(async () => {

@@ -51,7 +51,7 @@ describe.each(databases)("revisions on %s", (database) => {
     ]);
   });
 
-  it("are made by hand also where nothing has changed, and wake whoever reconciles", async () => {
+  it("are created on request even if nothing has changed, and wake the reconciler", async () => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, "DEPLOYED");
     await neverLook(made);
@@ -139,7 +139,7 @@ describe.each(databases)("revisions on %s", (database) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(400)]);
   });
 
-  it.each(IN_PROGRESS)("that are %s are asked to end, and go on until somebody sees to it", async (status) => {
+  it.each(IN_PROGRESS)("that are %s record the request to interrupt them, and change only when a reconciler applies it", async (status) => {
     for (const verb of ["interrupt", "interruption"]) {
       const made = await create(ofImage());
       await api.become(made.latest_revision_id, status);
@@ -166,7 +166,7 @@ describe.each(databases)("revisions on %s", (database) => {
     expect((await api.row(made.latest_revision_id)).interrupt_asked).toBe(0);
   });
 
-  it("of nobody, and of another deployment, are not found", async () => {
+  it("that do not exist or belong to another deployment are not found", async () => {
     const [made, other] = [await create(ofImage()), await create(ofImage())];
     for (const id of [UNKNOWN_ID, other.latest_revision_id])
       for (const [method, path, body] of [

@@ -59,7 +59,7 @@ describe.each(databases)("secrets of deployments on %s", (database) => {
     expect(await placesOfSecrets(api.service.database, [value])).toEqual([]);
   });
 
-  it.each(RESERVED)("may not be called %s, and the refusal tells no value", async (name) => {
+  it.each(RESERVED)("may not be called %s, and the error contains no value", async (name) => {
     const secrets = [
       { name, value: "hunter2" },
       { name: "FINE", value: "hunter3" },

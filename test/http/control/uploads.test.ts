@@ -117,7 +117,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
     expect(files()).toHaveLength(before + 1);
   });
 
-  it("is refused with another token, without one, for an upload of nobody, and after an hour", async () => {
+  it("is refused with another token, without a token, for an unknown upload, and after an hour", async () => {
     const [upload, other, late] = [await begin(), await begin(), await begin()];
     await expire(late);
     const before = files();
@@ -150,7 +150,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
     expect((await put(upload.upload_url, randomBytes(LIMIT))).status).toBe(200);
   });
 
-  it("that is cut in the middle is nothing", async () => {
+  it("that is interrupted in the middle is discarded", async () => {
     for (const declares of [true, false]) {
       const upload = await begin();
       const before = files();
@@ -198,7 +198,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
     expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("No tarball was uploaded")]);
   });
 
-  it("goes when its hour is over and no revision needs it, with whatever lies in the folder for nobody", async () => {
+  it("is deleted when it has expired and no revision needs it, with all unknown files in the folder", async () => {
     const deployment = await ada.call("POST", "/v2/deployments", empty(), 201);
     const uploads: Wire = {};
     for (const name of ["older", "newest", "unused", "unsent"]) uploads[name] = await begin(deployment);

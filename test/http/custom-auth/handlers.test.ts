@@ -104,7 +104,7 @@ describe("handlers of an authentication module", () => {
     expect(run.metadata).toMatchObject({ owner: "alice", assistant_seen: metadata.assistant_id });
   });
 
-  it("leave default assistants to everybody, and nobody changes them", async () => {
+  it("let all users read default assistants, and no user change them", async () => {
     const found = await api.call("POST", "/assistants/search", { graph_id: "chain" }, bearer("dora"));
     expect(found).toEqual([expect.objectContaining({ name: "chain" })]);
     const path = `/assistants/${found[0].assistant_id}`;
