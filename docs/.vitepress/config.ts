@@ -78,6 +78,7 @@ export default defineConfig({
           page("Experiments", "/docs/internals/experiments"),
           page("Control plane", "/docs/internals/deployments"),
           page("Secrets and OAuth tokens", "/docs/internals/secrets-and-tokens"),
+          page("Libraries considered", "/docs/internals/libraries"),
           page("Testing", "/docs/testing"),
           page("Contributing", "/CONTRIBUTING"),
           page("Changelog", "/CHANGELOG"),
