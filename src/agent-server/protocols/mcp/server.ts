@@ -98,7 +98,7 @@ async function authorizeSearch({ caller, authorize }: McpRequest) {
   return { caller: authorized.caller, metadata: authorized.body.metadata };
 }
 
-/** Converts an unexpected error to one that shows nothing of the service, and logs its cause. */
+/** Converts an unexpected error to one that contains no internal details, and logs its cause. */
 async function reported<T>(log: Log, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
