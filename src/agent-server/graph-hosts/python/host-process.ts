@@ -31,13 +31,15 @@ export class HostProcess {
   readonly #socket: Duplex;
   readonly #stderr: string[] = [];
   readonly exited: Promise<string>;
+  readonly interpreter: Interpreter;
   isRunning = true;
   onMessage: (message: FromHost) => void = () => undefined;
   onLine: (level: LogLevel, line: string) => void = () => undefined;
 
-  constructor({ path }: Interpreter, { env, project_dir }: HostSetup) {
+  constructor(interpreter: Interpreter, { env, project_dir }: HostSetup) {
+    this.interpreter = interpreter;
     // A process group of its own, so that the host's end also ends the programs that its tools have started.
-    this.#child = spawn(path, ["-P", "-X", "utf8", "-m", "threadmill_host"], {
+    this.#child = spawn(interpreter.path, ["-P", "-X", "utf8", "-m", "threadmill_host"], {
       cwd: project_dir,
       env: { ...env, PYTHONPATH: PACKAGES, PYTHONDONTWRITEBYTECODE: "1" },
       stdio: ["ignore", "pipe", "pipe", "pipe"],

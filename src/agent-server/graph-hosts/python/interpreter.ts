@@ -8,6 +8,8 @@ export interface Interpreter {
   path: string;
   /** Such as `3.12.1`. */
   version: string;
+  /** Set if it is older than {@link PythonSearch.version}. */
+  warning?: string;
 }
 
 export interface PythonSearch {
@@ -87,7 +89,10 @@ export async function findPython(search: PythonSearch): Promise<Interpreter> {
       continue;
     }
     requireLangGraph(candidate, probe, project_dir);
-    return { path: candidate.path, version: probe.version };
+    const found = { path: candidate.path, version: probe.version };
+    if (isAtLeast(probe.version, wanted)) return found;
+    const warning = `${candidate.label} is Python ${probe.version}, which is older than python_version (${version}) in langgraph.json. Create the environment with Python ${version}, or change python_version.`;
+    return { ...found, warning };
   }
   const looked_at = seen.length > 0 ? ` (looked at: ${seen.join(", ")})` : "";
   throw new PythonError(

@@ -126,6 +126,8 @@ class PythonHost implements GraphHost {
       process.send([{ type: "taken", run_id, epoch, chars }]);
     }
     markLanguage(message);
+    const { warning } = process.interpreter;
+    if (message.type === "loaded" && warning) message.warnings.push(warning);
     if (message.type === "trace") message.runs = toBytes(message.runs);
     if (message.type !== "query_result") this.#listener.onMessage(message);
     else if (this.#embedding.delete(message.id)) this.#listener.onMessage(withVectors(message));
