@@ -111,6 +111,12 @@ const PYTHON = [
   "test/http/{thread-protocol,thread-socket,thread-stream,threads}.test.ts",
 ];
 
+/** Kills and random sequences with Python graphs: of these suites, the ones that execute graphs. */
+const PYTHON_FAULTS = [
+  "test/crash/{durability,ledger,python-hosts,readers}.test.ts",
+  "test/model/{crash,model}.test.ts",
+];
+
 /** Several services in one process: the SQLite database of a service belongs to one service. */
 const ONLY_POSTGRES = ["test/http/{a2a-processes,mcp-processes}.test.ts"];
 
@@ -180,9 +186,10 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     runs: "rest",
     language: "python",
   },
+  "python faults": { include: PYTHON_FAULTS, database: "both", runs: "rest", language: "python" },
   commands: { include: COMMANDS, database: "sqlite", runs: "rest" },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest" },
-  faults: { include: FAULTS, database: "both", runs: "rest" },
+  faults: { include: FAULTS, exclude: ["test/crash/python-hosts.test.ts"], database: "both", runs: "rest" },
   package: { include: PACKAGE, database: "sqlite", runs: "rest" },
 };

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
+import { graphsIn, language } from "../support/language.ts";
 import { freePort, type ServerOptions, type ServerProcess, startProcess } from "../support/process.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
@@ -89,18 +90,19 @@ class MortalServer {
   }
 }
 
-describe.each(searchedDatabases)("random sequences with a server that is killed on %s", (name) => {
+describe.each(searchedDatabases)(`random sequences of ${language} graphs with a server that is killed on %s`, (name) => {
   it(
     `agree with the model (${SEQUENCES} of them, seed ${SEED}; MODEL_SEQUENCES and SEED change it)`,
     async () => {
       const at = await createDatabase(name);
       const folder = mkdtempSync(join(tmpdir(), "threadmill-model-"));
+      const graphs = await graphsIn("model");
       const options = {
-        config: "test/graphs/model/langgraph.json",
+        config: graphs.config,
         data: at.data_dir,
         databaseUrl: at.url,
         port: await freePort(),
-        env: SETTINGS,
+        env: { ...graphs.env, ...SETTINGS },
       };
       const server = new MortalServer(at, options, randomOf(SEED));
       const met = new Met();
@@ -125,7 +127,7 @@ describe.each(searchedDatabases)("random sequences with a server that is killed 
         for (const sequence of sequences)
           for (const thread of sequence.ledger.threads)
             await verdict.on(thread).catch((error) => fail(error, sequence));
-        console.log(`${name}: ${SEQUENCES} sequences, ${server.kills} kills, seed ${SEED}\n${met}`);
+        console.log(`${language}, ${name}: ${SEQUENCES} sequences, ${server.kills} kills, seed ${SEED}\n${met}`);
         expect(await unknownViolations(database)).toEqual([]);
         await database.close();
         console.log(`The kills met ${JSON.stringify(server.met)}`);
