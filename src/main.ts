@@ -103,7 +103,7 @@ export async function startThreadmill(
     log,
   });
   const webhooks = createWebhookPolicy(config);
-  const auth = createCustomAuth(config, catalog, log);
+  const auth = createCustomAuth(config, catalog, python, log);
   void auth?.start();
   const thread_ttl = config.thread_ttl.default;
   const context = { database, engine, catalog, type_schemas, webhooks, auth, thread_ttl };

@@ -98,7 +98,7 @@ const MORE_EXPERIMENTS = [
 
 /** What is particular to graphs in Python. */
 const ONLY_PYTHON = [
-  "test/http/python-{example,graphs}.test.ts",
+  "test/http/python-{auth,example,graphs}.test.ts",
   "test/python/host.test.ts",
   "test/traces/python-runs.test.ts",
 ];
@@ -109,6 +109,8 @@ const PYTHON = [
   "test/http/{assistants-graphs,bad-input,bulk-cancel,cancel,disconnects,event-storage,failing-runs,interrupts,multitask}.test.ts",
   "test/http/{rollback,run-config,run-log,run-states,runs,state,state-updates,stateless-runs,streams}.test.ts",
   "test/http/{thread-protocol,thread-socket,thread-stream,threads}.test.ts",
+  "test/http/custom-auth/{filters,handlers,routes,socket}.test.ts",
+  "test/engine/auth-handlers-that-hang.test.ts",
 ];
 
 /** Kills and random sequences with Python graphs: of these suites, the ones that execute graphs. */

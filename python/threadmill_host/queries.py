@@ -47,6 +47,8 @@ async def _result_of(query: Message, graphs: LoadedGraphs) -> Any:
     kind = query["kind"]
     if kind == "embed":
         return await graphs.embeddings().embed(query)
+    if kind in ("auth_handlers", "authenticate", "authorize"):
+        return await graphs.auth().answer(query)
     if kind not in _ACCESS:
         raise ValueError(f"Python hosts do not answer queries of the kind {kind}.")
     in_use = query["graph"]

@@ -73,6 +73,8 @@ class Runtime:
         self._logs.add_handler()
         for graph_id, traceback in graphs.tracebacks.items():
             self._sender.send("error", "graph failed to load", {"graph_id": graph_id, "traceback": traceback})
+        for field, traceback in graphs.module_tracebacks.items():
+            self._sender.send("error", "module failed to load", {"module": field, "traceback": traceback})
         self._graphs = graphs
         self._connection.post({"type": "loaded", "failures": graphs.failures, "warnings": graphs.warnings})
         self._loop.call_soon(self._receive_early)
@@ -112,7 +114,7 @@ class Runtime:
             case "query":
                 self._start_task(self._answer(message, graphs))
             case "ping":
-                self._connection.post({"type": "pong", "id": message["id"], **self._health()})
+                self._connection.post({"type": "pong", "id": message["id"], **self._health(graphs)})
             case "end":
                 self._start_task(self._end(message.get("grace_ms") or 0))
             case other if other not in self._unknown:
@@ -124,12 +126,13 @@ class Runtime:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _health(self) -> Message:
+    def _health(self, graphs: LoadedGraphs) -> Message:
         handed_at = self._connection.handed_at
         now = self._loop.time()
         return {
             "lag_ms": round((time.monotonic() - handed_at) * 1000) if handed_at else 0,
             "rss_mb": resident_megabytes(),
+            "oldest_call_ms": graphs.oldest_call_ms(),
             "abandoned": [
                 {"run_id": key.run_id, "for_ms": round((now - controls.aborted_at) * 1000)}
                 for key, controls in self._runs.items()

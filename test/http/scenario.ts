@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseName } from "../support/databases.ts";
-import { graphsIn } from "../support/language.ts";
+import { graphsIn, language } from "../support/language.ts";
 import { type Answer, startService, type TestService } from "../support/service.ts";
 import { parseSse, type SseEvent } from "../support/sse.ts";
 import { until } from "../support/until.ts";
@@ -15,6 +15,9 @@ export type Wire = any;
 
 /** An id that nothing has. */
 export const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
+
+/** The graphs with authentication handlers, both in the language of the suite. */
+export const AUTH_CONFIG = `test/graphs/scenarios/${language === "python" ? "auth-python" : "auth"}.json`;
 
 /** A service with the graphs of test/graphs/scenarios, and the calls that many scenarios make. */
 export class Scenario {

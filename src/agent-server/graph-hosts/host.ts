@@ -294,8 +294,11 @@ export type FromHost =
   /** `fields` is a JSON object. `run` is absent while modules are loaded and in queries. */
   | { type: "log"; run?: RunEpoch; level: LogLevel; message: string; fields: string }
   | { type: "query_result"; id: number; value?: unknown; error?: { name: string; message: string } }
-  /** `abandoned`: runs whose code still executes so long after they were stopped, because a thread of Python cannot be stopped. */
-  | { type: "pong"; id: number; abandoned?: { run_id: string; for_ms: number }[] };
+  /**
+   * A thread of Python cannot be stopped. `abandoned`: runs whose code still executes so long after they were stopped. `oldest_call_ms`: how
+   * long a handler of a query has been executing in a thread.
+   */
+  | { type: "pong"; id: number; abandoned?: { run_id: string; for_ms: number }[]; oldest_call_ms?: number };
 
 export interface GraphHost {
   send(message: ToHost): void;

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import type { FromHost, HostSetup, LogLevel, ToHost } from "../host.ts";
 import type { Interpreter } from "./interpreter.ts";
 
-/** `queries`: reads and updates states. */
-export type HostRole = "runs" | "queries";
+/** `queries`: reads and updates states. `auth`: the handlers that langgraph.json names. `app`: the HTTP app. */
+export type HostRole = "runs" | "queries" | "auth" | "app";
 
 /** Messages that only processes know. */
 type ToProcess =

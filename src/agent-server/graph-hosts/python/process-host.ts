@@ -1,4 +1,13 @@
-import type { FromHost, GraphHost, HostListener, HostSetup, StagedUpdate, StartHost, ToHost } from "../host.ts";
+import type {
+  FromHost,
+  GraphHost,
+  HostListener,
+  HostSetup,
+  ModuleExport,
+  StagedUpdate,
+  StartHost,
+  ToHost,
+} from "../host.ts";
 import { HostProcess, type HostRole } from "./host-process.ts";
 import { findPython, type Interpreter } from "./interpreter.ts";
 
@@ -161,11 +170,19 @@ class PythonHost implements GraphHost {
 }
 
 function toProcessSetup({ graphs, project_dir, python, embed, auth, app }: HostSetup): object {
-  const modules = graphs.map(({ graph_id, file, export_name }) => {
-    const isFile = file.startsWith("/");
-    return { graph_id, file: isFile ? file : null, module: isFile ? null : file, export_name };
-  });
-  return { graphs: modules, project_dir, sys_path: python?.sys_path ?? [], embed, auth, app };
+  return {
+    graphs: graphs.map(({ graph_id, ...module }) => ({ graph_id, ...toModule(module) })),
+    project_dir,
+    sys_path: python?.sys_path ?? [],
+    embed: embed && "file" in embed ? toModule(embed) : embed,
+    auth: auth && toModule(auth),
+    app: app && toModule(app),
+  };
+}
+
+function toModule({ file, export_name }: ModuleExport): object {
+  const isFile = file.startsWith("/");
+  return { file: isFile ? file : null, module: isFile ? null : file, export_name };
 }
 
 /** Marks the checkpoints that a message stores. */
