@@ -88,7 +88,7 @@ export async function startThreadmill(
   const engine_services = { startHost, python, vault: getVault, fetchAs, traceStore, metrics };
   const engine = createEngine(config, database, catalog, engine_services, log);
   await engine.start();
-  const app_host = createAppHost(config, catalog, log);
+  const app_host = createAppHost(config, catalog, python, log);
   const ui_bundles = new UiBundles({ ...config, env: config.system_env, log }, config.ui);
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;

@@ -98,7 +98,7 @@ const MORE_EXPERIMENTS = [
 
 /** What is particular to graphs in Python. */
 const ONLY_PYTHON = [
-  "test/http/python-{auth,example,graphs}.test.ts",
+  "test/http/python-{app,auth,example,graphs}.test.ts",
   "test/python/host.test.ts",
   "test/traces/python-runs.test.ts",
 ];

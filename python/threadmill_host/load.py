@@ -10,6 +10,7 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
+from .asgi import as_asgi
 from .auth import ProjectAuth
 from .checkpointer import HostCheckpointer
 from .embeddings import Embeddings, load_embeddings
@@ -49,6 +50,7 @@ class LoadedGraphs:
 
         # Each is a function that returns what was loaded, or raises the error with which that failed.
         self.auth = self._load_module("auth", ProjectAuth)
+        self.app = self._load_module("app", as_asgi)
 
     def _load_module(self, field: str, make: Callable[[Any], T]) -> Callable[[], T]:
         """Loads what a field of the setup refers to, in the main thread, as the graphs."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
+from .asgi import AsgiServer
 from .bodies import BodyExecutor
 from .checkpointer import HostCheckpointer
 from .connection import ServiceConnection
@@ -18,6 +19,7 @@ from .importing import format_traceback
 from .limits import MemoryLimit, resident_megabytes
 from .load import LoadedGraphs, chdir_to_project
 from .logs import HostLogs, LogSender
+from .loopback import ServiceApp, install
 from .messages import Message, RunKey
 from .process import wait_for_debugger
 from .queries import run_query
@@ -54,6 +56,7 @@ class Runtime:
         self._runs: dict[RunKey, RunControls] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._graphs: LoadedGraphs | None = None
+        self._app: AsgiServer | None = None
         self._bodies: BodyExecutor | None = None
         self._early: list[Message] = []
         self._unknown: set[str] = set()
@@ -69,6 +72,8 @@ class Runtime:
         self._bodies = BodyExecutor(message.get("jobs") or 10, self._loop, memory)
         self._loop.set_default_executor(self._bodies)
         chdir_to_project(setup)
+        service = ServiceApp(self._connection)
+        install(service)
         graphs = LoadedGraphs(setup, HostCheckpointer(self._connection), HostStore())
         self._logs.add_handler()
         for graph_id, traceback in graphs.tracebacks.items():
@@ -76,6 +81,9 @@ class Runtime:
         for field, traceback in graphs.module_tracebacks.items():
             self._sender.send("error", "module failed to load", {"module": field, "traceback": traceback})
         self._graphs = graphs
+        self._app = AsgiServer(
+            graphs.app, self._connection, service, lambda message, fields: self._sender.send("error", message, fields)
+        )
         self._connection.post({"type": "loaded", "failures": graphs.failures, "warnings": graphs.warnings})
         self._loop.call_soon(self._receive_early)
 
@@ -197,7 +205,8 @@ class Runtime:
         return outcome
 
     async def _answer(self, message: Message, graphs: LoadedGraphs) -> None:
-        result = await run_query(message, graphs)
+        assert self._app is not None
+        result = await run_query(message, graphs, self._app)
         try:
             self._connection.post(result)
         except ValueError as error:
@@ -211,6 +220,8 @@ class Runtime:
             controls.drain()
             if controls.task is not None:
                 controls.task.cancel()
+        if self._app is not None:
+            await self._app.stop(max(0.0, deadline - self._loop.time()))
         others = [task for task in self._tasks if task is not asyncio.current_task()]
         if others:
             await asyncio.wait(others, timeout=max(0.0, deadline - self._loop.time()))

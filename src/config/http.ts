@@ -54,10 +54,10 @@ export function readHttpApp(http: JsonObject, project_dir: string, config_file: 
   if (typeof requires_auth !== "boolean") throw wrong("enable_custom_route_auth", "must be true or false");
   if (app === undefined || app === null || app === "") return undefined;
   const module = parseExport(app, project_dir);
-  if (module?.language !== "js")
+  if (!module)
     throw wrong(
       "app",
-      'must be "./file.ts:exportName" for a Hono app, an object with fetch or a function (request) => Response in JavaScript or TypeScript',
+      'must be "./file.ts:exportName" for a Hono app, an object with fetch or a function (request) => Response in JavaScript or TypeScript, or "./file.py:name" for an ASGI app in Python',
     );
   return {
     app: module,

@@ -191,7 +191,7 @@ describe("a build of the process driver", () => {
       "names a version of Python that is not there",
       { "langgraph.json": '{"graphs":{"a":"./a.py:graph"},"python_version":"3.99"}', "a.py": "" },
       {},
-      "The graphs are written in Python, and Python 3.99 is not installed on this machine.",
+      "The project is written in Python, and Python 3.99 is not installed on this machine.",
     ],
   ])("fails when the source %s", async (_, files, more, sentence) => {
     expect(await failure(await packed(files as Record<string, string>), more)).toBe(sentence);

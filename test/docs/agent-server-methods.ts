@@ -92,9 +92,21 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
     "test/http/custom-auth/handlers.test.ts",
   ],
   [
-    "`Auth`, `Encryption` and `Priority` of `langgraph_sdk` (Python)",
+    "`Auth` of `langgraph_sdk` (Python)",
+    "works",
+    "See [Custom authentication](custom-auth.md#python).",
+    "test/http/python-auth.test.ts",
+  ],
+  [
+    "`get_client()` of `langgraph_sdk` (Python) without a URL",
+    "works",
+    "In graphs and in the HTTP app: see [Python graphs](python.md#calls-to-this-server).",
+    "test/http/python-app.test.ts",
+  ],
+  [
+    "`Encryption` and `Priority` of `langgraph_sdk` (Python)",
     "not offered",
-    "These hooks run in Python, which is supported for graphs only.",
+    "Hooks in Python are supported for authentication only.",
     "",
   ],
   ["Webhooks (`webhook` of a run or a cron)", "works", "See [Webhooks](webhooks.md).", "test/compat/js/webhooks.ts"],

@@ -64,7 +64,7 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
   "checkpointer.backend": ["refused", "Checkpoints are stored in the database of the service."],
   "checkpointer.serde": ["refused", `Concerns Python types. ${NO_PYTHON}`],
 
-  "auth.path": ["works", "JavaScript and TypeScript: see [Custom authentication](custom-auth.md)."],
+  "auth.path": ["works", "See [Custom authentication](custom-auth.md)."],
   "auth.cache": ["works", "See [Custom authentication](custom-auth.md#cache)."],
   "auth.disable_studio_auth": ["no effect", "Studio has no access of its own, so that it is always disabled."],
   "auth.openapi": ["refused", "The OpenAPI document describes the authentication of Threadmill only."],

@@ -9,9 +9,11 @@ import type { Interpreter } from "./interpreter.ts";
 export type HostRole = "runs" | "queries" | "auth" | "app";
 
 /** Messages that only processes know. */
-type ToProcess =
+export type ToProcess =
   | ToHost
   | { type: "load"; setup: object; role: HostRole; jobs: number; memory_mb: number }
+  /** A reply whose value is bytes, in base64. */
+  | { type: "reply"; id: number; bytes: string }
   | { type: "taken"; run_id: string; epoch: number; chars: number }
   | { type: "end"; grace_ms: number };
 type FromProcess = FromHost | { type: "hello"; protocol: number };

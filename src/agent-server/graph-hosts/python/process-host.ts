@@ -2,13 +2,14 @@ import type {
   FromHost,
   GraphHost,
   HostListener,
+  HostRequest,
   HostSetup,
   ModuleExport,
   StagedUpdate,
   StartHost,
   ToHost,
 } from "../host.ts";
-import { HostProcess, type HostRole } from "./host-process.ts";
+import { HostProcess, type HostRole, type ToProcess } from "./host-process.ts";
 import { findPython, type Interpreter } from "./interpreter.ts";
 
 export interface PythonHostOptions {
@@ -138,13 +139,14 @@ class PythonHost implements GraphHost {
     const { warning } = process.interpreter;
     if (message.type === "loaded" && warning) message.warnings.push(warning);
     if (message.type === "trace") message.runs = toBytes(message.runs);
+    if (message.type === "request") decodeBody(message.request);
     if (message.type !== "query_result") this.#listener.onMessage(message);
     else if (this.#embedding.delete(message.id)) this.#listener.onMessage(withVectors(message));
     else this.#listener.onMessage(withPage(message));
   }
 
   #flush(): void {
-    if (this.#process && this.#batch.length > 0) this.#process.send(this.#batch.splice(0));
+    if (this.#process && this.#batch.length > 0) this.#process.send(this.#batch.splice(0).map(withText));
   }
 
   /** Stays without a process: each graph has failed to load, and queries fail with the reason. A reload starts another host. */
@@ -197,7 +199,21 @@ function markLanguage(message: FromHost): void {
 /** Runs of a trace and pages of the history are text in the frame, and bytes in the service. */
 const toBytes = (text: unknown) => new Uint8Array(Buffer.from(text as string));
 
-function withPage(message: Extract<FromHost, { type: "query_result" }>): FromHost {
+/** Chunks of HTTP bodies are base64 in the frame. */
+const fromBase64 = (text: unknown) => new Uint8Array(Buffer.from(text as string, "base64"));
+
+function withText(message: ToHost): ToProcess {
+  if (message.type !== "reply" || !(message.value instanceof Uint8Array)) return message;
+  return { type: "reply", id: message.id, bytes: Buffer.from(message.value).toString("base64") };
+}
+
+function decodeBody(request: HostRequest): void {
+  const fetch = request.op === "app_fetch" ? request.request : request.op === "fetch" ? request : undefined;
+  if (fetch?.body) fetch.body = fromBase64(fetch.body);
+}
+
+function withPage(message: Extract<FromHost, { type: "query_result" }> & { bytes?: string }): FromHost {
+  if (message.bytes !== undefined) return { ...message, value: fromBase64(message.bytes) };
   const { states } = (message.value ?? {}) as { states?: unknown };
   if (typeof states !== "string") return message;
   return { ...message, value: { ...(message.value as object), states: toBytes(states) } };
