@@ -67,7 +67,9 @@ describe.each(searchedDatabases)(`acknowledged runs of ${language} graphs on %s`
       const broken: Violation[] = await violations(storage.read);
       await storage.close();
       await database.drop();
-      console.log(`${language}, ${name}: ${ledger.length} acknowledged runs, kills ${JSON.stringify(killed)}, seed ${SEED}`);
+      console.log(
+        `${language}, ${name}: ${ledger.length} acknowledged runs, kills ${JSON.stringify(killed)}, seed ${SEED}`,
+      );
       expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
       expect(ledger.length).toBeGreaterThan(KILLS);
     },

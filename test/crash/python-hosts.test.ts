@@ -173,15 +173,20 @@ async function complaintsOf(api: Scenario, { run, ledger }: Tracked, killed: Rea
 
   const holds = {
     "it has ended": isError || status === "success",
-    "it fails only after its third death": !isError || (attempts.at(-1) === MAX_DEATHS && error?.error === "GraphHostError"),
+    "it fails only after its third death":
+      !isError || (attempts.at(-1) === MAX_DEATHS && error?.error === "GraphHostError"),
     "its attempts are numbered": attempts.every((attempt, i) => attempt <= i + 1) && deaths <= MAX_DEATHS,
     "no step is lost": isError || done.length === STEPS.length,
     "no step is doubled": JSON.stringify(done) === JSON.stringify(STEPS.slice(0, done.length)),
     "each step has one event": JSON.stringify(updates) === JSON.stringify(done),
     "the events have no gap": events.every(({ id }, i) => Number(id) === i + 1),
-    "the steps started in their order": names.every((name, i) => STEPS.indexOf(name) >= STEPS.indexOf(names[i - 1] ?? "first")),
+    "the steps started in their order": names.every(
+      (name, i) => STEPS.indexOf(name) >= STEPS.indexOf(names[i - 1] ?? "first"),
+    ),
     "a death repeats at most one step": repeated <= deaths,
-    "it left a host only when that was killed": hosts.slice(0, isError ? undefined : -1).every((pid) => killed.has(pid)),
+    "it left a host only when that was killed": hosts
+      .slice(0, isError ? undefined : -1)
+      .every((pid) => killed.has(pid)),
   };
   const failed = Object.entries(holds).flatMap(([rule, is]) => (is ? [] : [rule]));
   return failed.length === 0 ? [] : [{ failed, run_id, status, error, attempts, updates, steps, starts }];

@@ -232,7 +232,10 @@ describe("an app of FastAPI", () => {
 
   it("calls the service as the caller of the request, with streams", async () => {
     const own = await api.send("GET", "/threads-of-caller", undefined, KEYED);
-    expect(own.body).toMatchObject({ metadata: { by: "route" }, events: expect.arrayContaining(["metadata", "values"]) });
+    expect(own.body).toMatchObject({
+      metadata: { by: "route" },
+      events: expect.arrayContaining(["metadata", "values"]),
+    });
     expect((await api.send("GET", "/threads-of-caller")).body).toEqual({ status: 401 });
     expect((await api.send("GET", `/threads-of-caller?key=${KEY}`)).body.metadata).toEqual({ by: "route" });
   });

@@ -137,12 +137,15 @@ describe("an authentication module in Python", () => {
     expect((await run(api, "js", "ada")).user.calls).toBe(1);
   });
 
-  it.each(["unfinished", "broken", "missing", "blind", "unknown"])("that cannot decide (%s) permits nothing", async (name) => {
-    const api = await start({ path: `./auth.py:${name}` });
-    expect((await api.send("POST", "/threads", {})).status).toBe(500);
-    expect((await api.send("GET", "/store/items?namespace=a&key=k")).status).toBe(500);
-    expect((await api.send("GET", "/ok")).status).toBe(200);
-  });
+  it.each(["unfinished", "broken", "missing", "blind", "unknown"])(
+    "that cannot decide (%s) permits nothing",
+    async (name) => {
+      const api = await start({ path: `./auth.py:${name}` });
+      expect((await api.send("POST", "/threads", {})).status).toBe(500);
+      expect((await api.send("GET", "/store/items?namespace=a&key=k")).status).toBe(500);
+      expect((await api.send("GET", "/ok")).status).toBe(200);
+    },
+  );
 
   it("may be one in JavaScript for graphs in Python", async () => {
     const api = await start({ path: "./auth.mjs:auth" });

@@ -14,8 +14,7 @@ export const whenOnline =
   <Module>(load: () => Promise<Module>): (() => Promise<Module>) =>
   async () => {
     for (;;) {
-      if (!navigator.onLine)
-        await new Promise((resolve) => window.addEventListener("online", resolve, { once: true }));
+      if (!navigator.onLine) await new Promise((resolve) => window.addEventListener("online", resolve, { once: true }));
       try {
         return await load();
       } catch (error) {

@@ -5,11 +5,11 @@ import { createDockerDriver } from "../../control-plane/drivers/docker/driver.ts
 import { driversBySource } from "../../control-plane/drivers/driver.ts";
 import { createProcessDriver } from "../../control-plane/drivers/process/driver.ts";
 import { unpackLimits } from "../../control-plane/drivers/process/source/unpack.ts";
-import { activateOverHttp, checkReadyOverHttp } from "../../control-plane/rollout/instance-client.ts";
 import { GRACE_MS } from "../../control-plane/reconcile/next-step.ts";
 import { Reconciler } from "../../control-plane/reconcile/reconciler.ts";
 import { reconcilerSettings } from "../../control-plane/reconcile/reconciler-context.ts";
 import { type CollectedTraces, traceCollector } from "../../control-plane/reconcile/trace-collector.ts";
+import { activateOverHttp, checkReadyOverHttp } from "../../control-plane/rollout/instance-client.ts";
 import { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
 import { realWait, systemClock } from "../../platform/lib/clock.ts";
 

@@ -105,11 +105,7 @@ async function rowsAt(
   });
 }
 
-function cellOf(
-  runs: RunWithOutputs[],
-  feedback: FeedbackRow[],
-  outputs_key: string | undefined,
-): ComparedCell | null {
+function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[], outputs_key: string | undefined): ComparedCell | null {
   const [first] = runs;
   if (!first) return null;
   const failed = runs.filter(({ error }) => error !== null);

@@ -139,21 +139,24 @@ describe.each(databases)("revisions on %s", (database) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(400)]);
   });
 
-  it.each(IN_PROGRESS)("that are %s record the request to interrupt them, and change only when a reconciler applies it", async (status) => {
-    for (const verb of ["interrupt", "interruption"]) {
-      const made = await create(ofImage());
-      await api.become(made.latest_revision_id, status);
-      await neverLook(made);
-      const answer = await ask(made, made.latest_revision_id, verb);
-      expect([answer.status, answer.body]).toEqual([
-        200,
-        expect.objectContaining({ id: made.latest_revision_id, status }),
-      ]);
-      expect(Object.keys(answer.body)).toEqual(REVISION_FIELDS);
-      expect((await api.row(made.latest_revision_id)).interrupt_asked).toBe(1);
-      expect(await nextCheckAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
-    }
-  });
+  it.each(IN_PROGRESS)(
+    "that are %s record the request to interrupt them, and change only when a reconciler applies it",
+    async (status) => {
+      for (const verb of ["interrupt", "interruption"]) {
+        const made = await create(ofImage());
+        await api.become(made.latest_revision_id, status);
+        await neverLook(made);
+        const answer = await ask(made, made.latest_revision_id, verb);
+        expect([answer.status, answer.body]).toEqual([
+          200,
+          expect.objectContaining({ id: made.latest_revision_id, status }),
+        ]);
+        expect(Object.keys(answer.body)).toEqual(REVISION_FIELDS);
+        expect((await api.row(made.latest_revision_id)).interrupt_asked).toBe(1);
+        expect(await nextCheckAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
+      }
+    },
+  );
 
   it.each(ENDS)("that are %s have nothing to interrupt", async (status) => {
     const made = await create(ofImage());

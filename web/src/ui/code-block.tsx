@@ -18,7 +18,9 @@ export function Copy({ text, label = "Copy" }: { text: string | (() => string); 
       small
       square
       aria-label={copied ? "Copied" : label}
-      onClick={() => void navigator.clipboard.writeText(typeof text === "string" ? text : text()).then(() => setCopied(true))}
+      onClick={() =>
+        void navigator.clipboard.writeText(typeof text === "string" ? text : text()).then(() => setCopied(true))
+      }
     >
       {copied ? <Check size={14} className="text-success" /> : <CopyIcon size={14} />}
     </Button>

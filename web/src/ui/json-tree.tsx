@@ -119,8 +119,9 @@ function Branch({ value, name, open, found, text, isShown }: NodeProps & { value
   const isNamed = (key: string) => !isList && text !== "" && key.toLowerCase().includes(text);
   const entries =
     found && !isShown
-      ? all.filter(([key, child]) =>
-          isNamed(key) || (typeof child === "object" && child !== null ? found.has(child) : leafMatches(child, text)),
+      ? all.filter(
+          ([key, child]) =>
+            isNamed(key) || (typeof child === "object" && child !== null ? found.has(child) : leafMatches(child, text)),
         )
       : all;
   const size = `${count(all.length)} ${isList ? "item" : "key"}${all.length === 1 ? "" : "s"}`;

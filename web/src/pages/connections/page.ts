@@ -15,7 +15,10 @@ export const connectionsRoute = createRoute({
     create: search.create === true ? true : undefined,
     connect: textOf(search.connect),
   }),
-  component: lazyRouteComponent(whenOnline(() => import("./connections-page.tsx")), "ConnectionsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./connections-page.tsx")),
+    "ConnectionsPage",
+  ),
 });
 
 export const connections: Page = {

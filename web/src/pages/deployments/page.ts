@@ -18,7 +18,10 @@ export const deploymentsRoute = createRoute({
     name: textOf(search.name),
     create: search.create === true ? true : undefined,
   }),
-  component: lazyRouteComponent(whenOnline(() => import("./deployments-page.tsx")), "DeploymentsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./deployments-page.tsx")),
+    "DeploymentsPage",
+  ),
 });
 
 export const TABS = ["revisions", "logs", "secrets"] as const;
@@ -48,7 +51,10 @@ export const deploymentRoute = createRoute({
     level: LEVELS.find((level) => level === search.level),
     text: textOf(search.text),
   }),
-  component: lazyRouteComponent(whenOnline(() => import("./deployment-page.tsx")), "DeploymentPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./deployment-page.tsx")),
+    "DeploymentPage",
+  ),
 });
 
 export const deployments: Page = {

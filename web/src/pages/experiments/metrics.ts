@@ -1,7 +1,17 @@
 import type { KeyConfig } from "../../../../src/experiments/contract/feedback/feedback-configs.ts";
 import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { KeyStats, Session } from "../../../../src/experiments/contract/sessions.ts";
-import { DASH, decimalsFor, delta, duration, fixed, number, percent, percentagePoints, seconds } from "../../ui/format.ts";
+import {
+  DASH,
+  decimalsFor,
+  delta,
+  duration,
+  fixed,
+  number,
+  percent,
+  percentagePoints,
+  seconds,
+} from "../../ui/format.ts";
 
 export interface Metric {
   /** Metric ID, such as `feedback.correctness`, `summary.f1`, `latency` or `error`. */

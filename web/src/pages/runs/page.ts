@@ -40,7 +40,10 @@ export const runsRoute = createRoute({
     since: (Object.keys(SPANS) as Span[]).find((span) => span === search.since),
     run: textOf(search.run),
   }),
-  component: lazyRouteComponent(whenOnline(() => import("./runs-page.tsx")), "RunsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./runs-page.tsx")),
+    "RunsPage",
+  ),
 });
 
 export const runs: Page = {

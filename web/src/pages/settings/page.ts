@@ -11,7 +11,10 @@ export const settingsRoute = createRoute({
   validateSearch: (search): { section?: Section } => ({
     section: SECTIONS.find((section) => section === search.section),
   }),
-  component: lazyRouteComponent(whenOnline(() => import("./settings-page.tsx")), "SettingsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./settings-page.tsx")),
+    "SettingsPage",
+  ),
 });
 
 export const settings: Page = {

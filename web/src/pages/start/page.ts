@@ -4,5 +4,8 @@ import { rootRoute, whenOnline } from "../../page.ts";
 export const startRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
-  component: lazyRouteComponent(whenOnline(() => import("./start-page.tsx")), "StartPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./start-page.tsx")),
+    "StartPage",
+  ),
 });

@@ -82,7 +82,10 @@ export function Composer({
   onSend(input: unknown): Promise<unknown>;
 }) {
   const { data: assistants } = useQuery(assistantsQuery);
-  const { data: schemas, error } = useQuery({ ...schemasQuery(assistant_id ?? ""), enabled: assistant_id !== undefined });
+  const { data: schemas, error } = useQuery({
+    ...schemasQuery(assistant_id ?? ""),
+    enabled: assistant_id !== undefined,
+  });
   const schema = schemas?.input_schema;
   const fields = fieldsOf(schema);
   const modes: InputMode[] = [];
@@ -141,7 +144,9 @@ export function Composer({
           <SchemaForm schema={schema} value={value as Value} onChange={(given) => change({ value: given })} />
         </div>
       )}
-      {mode === "json" && !isCollapsed && <JsonEditor label="Input (JSON)" value={value} onChange={(given) => change({ value: given })} />}
+      {mode === "json" && !isCollapsed && (
+        <JsonEditor label="Input (JSON)" value={value} onChange={(given) => change({ value: given })} />
+      )}
       <FormError error={state.error} />
       <div className="flex flex-wrap items-center gap-2">
         <Select

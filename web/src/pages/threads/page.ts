@@ -14,14 +14,20 @@ export const threadsRoute = createRoute({
     sort: search.sort === "created_at" ? search.sort : undefined,
     order: search.order === "asc" ? search.order : undefined,
   }),
-  component: lazyRouteComponent(whenOnline(() => import("./threads-page.tsx")), "ThreadsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./threads-page.tsx")),
+    "ThreadsPage",
+  ),
 });
 
 export const newThreadRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/threads/new",
   validateSearch: (search): { assistant?: string } => ({ assistant: textOf(search.assistant) }),
-  component: lazyRouteComponent(whenOnline(() => import("./new-thread-page.tsx")), "NewThreadPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./new-thread-page.tsx")),
+    "NewThreadPage",
+  ),
 });
 
 export const SIDES = ["history", "runs", "graph"] as const;
@@ -47,7 +53,10 @@ export const threadRoute = createRoute({
     checkpoint: textOf(search.checkpoint),
     assistant: textOf(search.assistant),
   }),
-  component: lazyRouteComponent(whenOnline(() => import("./thread-page.tsx")), "ThreadPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./thread-page.tsx")),
+    "ThreadPage",
+  ),
 });
 
 export const threads: Page = {

@@ -63,7 +63,9 @@ export async function readProjectFile(
   }
   const { auth, http } = project;
   const others = [isRecord(auth) && auth.path, isRecord(http) && http.app].filter((value) => typeof value === "string");
-  const isPython = [...graphs.map(([, value]) => value), ...others].some((value) => !JS_FILE.test(moduleOf(value, path)));
+  const isPython = [...graphs.map(([, value]) => value), ...others].some(
+    (value) => !JS_FILE.test(moduleOf(value, path)),
+  );
   return {
     folder,
     has_graphs: missing.length === 0,

@@ -14,7 +14,10 @@ export const compareRoute = createRoute({
   beforeLoad: ({ context, params, search, cause }) => {
     if (cause !== "stay") void prefetchComparison(context.client, params.id, search).catch(() => undefined);
   },
-  component: lazyRouteComponent(whenOnline(() => import("./compare-page.tsx")), "ComparePage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./compare-page.tsx")),
+    "ComparePage",
+  ),
 });
 
 export const compareSearch = (session_ids: readonly string[], baseline?: string) => ({

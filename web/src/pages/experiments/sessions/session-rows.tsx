@@ -117,7 +117,7 @@ const columnsOf = (names: readonly string[], keys: readonly Key[], previews: Pre
   {
     id: "input",
     header: "Input",
-    cell: ({ example, run, repetition }) => (
+    cell: ({ example, repetition }) => (
       <span className={TWO_LINES}>
         {repetition !== undefined && <span className="mr-1.5 font-mono text-text-3">×{repetition}</span>}
         {previewOf(example.inputs, "inputs", previews.inputs)}

@@ -42,7 +42,9 @@ export function PayloadView({ title, value }: { title: string; value: unknown })
           aria-pressed={isJson}
           aria-label={`${title} as JSON`}
           title={isJson ? "Show as text" : "Show as JSON"}
-          className={isJson ? "absolute top-1 right-1 z-[1] bg-selected text-accent-text" : "absolute top-1 right-1 z-[1]"}
+          className={
+            isJson ? "absolute top-1 right-1 z-[1] bg-selected text-accent-text" : "absolute top-1 right-1 z-[1]"
+          }
           onClick={() => setJson(!isJson)}
         >
           <Braces size={13} />

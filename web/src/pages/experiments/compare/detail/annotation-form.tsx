@@ -90,7 +90,13 @@ export function AnnotationForm({
         ))}
       </datalist>
       <div className="flex gap-2">
-        <Button small look="primary" type="submit" disabled={isBusy || isEmpty} title={isEmpty ? "Enter a score, a label or a comment" : undefined}>
+        <Button
+          small
+          look="primary"
+          type="submit"
+          disabled={isBusy || isEmpty}
+          title={isEmpty ? "Enter a score, a label or a comment" : undefined}
+        >
           Save
         </Button>
         <Button small onClick={onCancel}>

@@ -98,9 +98,7 @@ function fillWidth(columns: readonly Column<Slot>[], width: number): Column<Slot
   const extra = width - SCROLLBAR_PX - columns.reduce((sum, column) => sum + (column.width ?? 0), 0);
   if (extra <= 0) return [...columns];
   const each = Math.floor(extra / growing.length);
-  return columns.map((column) =>
-    column.id === "number" ? column : { ...column, width: (column.width ?? 0) + each },
-  );
+  return columns.map((column) => (column.id === "number" ? column : { ...column, width: (column.width ?? 0) + each }));
 }
 
 function columnsOf({
@@ -157,7 +155,9 @@ function columnsOf({
         ({ id, header, of }): Column<Slot> => ({
           id,
           header,
-          cell: ({ row }) => <ExampleText row={row} of={of} dense={parts.dense} isNumbered={narrow && id === "input"} />,
+          cell: ({ row }) => (
+            <ExampleText row={row} of={of} dense={parts.dense} isNumbered={narrow && id === "input"} />
+          ),
           width: id === "input" ? 210 : 160,
           sticky: id === "input",
           card: id === "input" ? "title" : undefined,
@@ -218,7 +218,11 @@ function Head({
           const isSortable = key.distribution !== undefined;
           const isSorted = order?.by === "score" && order.key === key.name && order.session_id === id;
           return (
-            <span key={key.name} style={{ width: scorePx(key, index, isRoomy) }} className="flex shrink-0 items-center pr-2">
+            <span
+              key={key.name}
+              style={{ width: scorePx(key, index, isRoomy) }}
+              className="flex shrink-0 items-center pr-2"
+            >
               {isSortable ? (
                 <button
                   type="button"
