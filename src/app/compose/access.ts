@@ -14,6 +14,7 @@ import { systemClock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 import { createSafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
+import { PYTHON_START_TIMEOUT_MS } from "./graph-hosts.ts";
 
 /** The largest responses of OAuth providers are discovery documents of a few KB. */
 const MAX_PROVIDER_BYTES = 1_000_000;
@@ -58,9 +59,6 @@ export async function requireAuthentication(
 /** Memory limits of the handlers' hosts: enough for keys and user directories, because handlers allocate little. */
 const MEMORY_MB = { js: 256, python: 512 };
 
-/** On a busy machine, a Python process takes seconds to import LangGraph. JavaScript hosts load the handlers with the first query. */
-const PYTHON_START_TIMEOUT_MS = 120_000;
-
 /** Returns undefined without `auth.path`. The handlers always run in a host of their own, because every request waits for them. */
 export function createCustomAuth(
   config: Config,
@@ -84,6 +82,7 @@ export function createCustomAuth(
     onRequest: () => Promise.reject(new Error("Handlers of the authentication module cannot read threads.")),
     timeout_ms: config.auth_timeout_ms,
     ping_timeout_ms: config.host_silent_ms,
+    // JavaScript hosts load the handlers with the first query.
     start_timeout_ms: language === "python" ? PYTHON_START_TIMEOUT_MS : 0,
     log,
   });
