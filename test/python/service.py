@@ -1,6 +1,7 @@
 """A test double of the TypeScript service: it starts a real host process and keeps its rows in memory."""
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -101,6 +102,10 @@ class Service:
         self.tokens: dict[str, Any] = {}
         self.items: dict[tuple[tuple[str, ...], str], Message] = {}
         self.put_delay = 0.0
+        # The chunks of request bodies by request id, and those of the response to each request of the project's code.
+        self.bodies: dict[int, list[bytes]] = {}
+        self.response: list[bytes] = []
+        self._responses: dict[int, list[bytes]] = {}
         self._changed = asyncio.Condition()
         self._query_id = 0
 
@@ -205,6 +210,15 @@ class Service:
                 self.rows.delete_thread(request["thread_id"])
             case "token":
                 reply["value"] = self.tokens.get(request["provider"], {"auth_url": "https://auth.test/1"})
+            case "fetch" | "app_fetch":
+                self._responses[(request.get("request") or request)["id"]] = list(self.response)
+                reply["value"] = {"status": 200, "headers": [["content-type", "application/json"]], "has_body": True}
+            case "app_body" | "fetch_read":
+                chunks = (self.bodies if request["op"] == "app_body" else self._responses).get(request["id"])
+                if chunks:
+                    reply["bytes"] = base64.b64encode(chunks.pop(0)).decode()
+            case "fetch_cancel":
+                pass
             case "store":
                 reply["value"] = [self._operate(operation) for operation in request["operations"]]
             case other:

@@ -20,6 +20,8 @@ export interface AppHostOptions {
   setup: () => HostSetup;
   /** The host is terminated when it does not respond to a check for this long. */
   timeout_ms: number;
+  /** The time that a host may take to start, in addition. */
+  start_timeout_ms: number;
   log: Log;
 }
 

@@ -14,7 +14,7 @@ import { systemClock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 import { createSafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
-import { PYTHON_START_TIMEOUT_MS } from "./graph-hosts.ts";
+import { START_TIMEOUT_MS } from "./graph-hosts.ts";
 
 /** The largest responses of OAuth providers are discovery documents of a few KB. */
 const MAX_PROVIDER_BYTES = 1_000_000;
@@ -82,8 +82,7 @@ export function createCustomAuth(
     onRequest: () => Promise.reject(new Error("Handlers of the authentication module cannot read threads.")),
     timeout_ms: config.auth_timeout_ms,
     ping_timeout_ms: config.host_silent_ms,
-    // JavaScript hosts load the handlers with the first query.
-    start_timeout_ms: language === "python" ? PYTHON_START_TIMEOUT_MS : 0,
+    start_timeout_ms: START_TIMEOUT_MS[language],
     log,
   });
   return new CustomAuth({ host, cache: auth.cache, public_url, prefix: config.mount_prefix, catalog, log });

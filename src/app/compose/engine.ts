@@ -12,7 +12,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
-import { engineSetup, hostStarter, languageHosts, projectSetup } from "./graph-hosts.ts";
+import { engineSetup, hostStarter, languageHosts, projectSetup, START_TIMEOUT_MS } from "./graph-hosts.ts";
 import { fileOf } from "./open-data.ts";
 
 export function createEngine(
@@ -51,7 +51,7 @@ export function createAppHost(
   const { language, ...module } = app;
   const startHost = language === "python" ? python.starter({ role: "app", jobs, memory_mb }) : hostStarter(config);
   const setup = () => ({ ...projectSetup(config, catalog.content), app: module });
-  return new AppHost({ startHost, setup, timeout_ms, log });
+  return new AppHost({ startHost, setup, timeout_ms, start_timeout_ms: START_TIMEOUT_MS[language], log });
 }
 
 export interface EngineServices {

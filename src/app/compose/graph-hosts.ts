@@ -12,6 +12,9 @@ import type { Log } from "../../platform/lib/log.ts";
 /** With a heap limit of 2 GB, V8 collects garbage less often: a history of 22 states of 10 MB needs 230 MB more. */
 const READER_MEMORY_MB = 512;
 
+/** On a busy machine, a Python process takes seconds to import its packages. JavaScript hosts load modules with the first query. */
+export const START_TIMEOUT_MS = { js: 0, python: 120_000 };
+
 export const hostStarter = ({ inline, host_memory_mb }: Config, memory_mb = host_memory_mb): StartHost =>
   inline ? startInline : startInThread(memory_mb);
 
@@ -52,9 +55,6 @@ export function languageHosts(config: Config, startHost: StartHost, python: Pyth
 export const pythonProcesses = ({ python, python_spare }: Config): PythonProcesses =>
   new PythonProcesses({ python, has_spare: python_spare });
 
-/** On a busy machine, a Python process takes seconds to import LangGraph. */
-export const PYTHON_START_TIMEOUT_MS = 120_000;
-
 /** Returns undefined without `encryption.path`. The handlers run in a process of their own, because every request waits for them. */
 export function createEncryption(
   config: Config,
@@ -75,7 +75,7 @@ export function createEncryption(
     onRequest: () => Promise.reject(new Error("Handlers of the encryption module cannot read threads.")),
     timeout_ms,
     ping_timeout_ms,
-    start_timeout_ms: PYTHON_START_TIMEOUT_MS,
+    start_timeout_ms: START_TIMEOUT_MS.python,
     log,
   });
   return new CustomEncryption({ host, log });

@@ -10,7 +10,7 @@ import type {
   ToHost,
 } from "../host.ts";
 import { HostProcess, type HostRole, type ToProcess } from "./host-process.ts";
-import { findPython, type Interpreter } from "./interpreter.ts";
+import { findPython, type Interpreter, type Probe } from "./interpreter.ts";
 
 export interface PythonHostOptions {
   role: HostRole;
@@ -33,6 +33,7 @@ const KILL_DELAY_MS = 500;
 /** The processes of Python hosts. One that has imported LangGraph and not the project waits for the next host. */
 export class PythonProcesses {
   readonly #options: PythonProcessesOptions;
+  readonly #probes = new Map<string, Probe>();
   #spare: { process: HostProcess; key: string } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -57,7 +58,7 @@ export class PythonProcesses {
   async #take(setup: HostSetup): Promise<HostProcess> {
     const { project_dir, env } = setup;
     const search = { project_dir, env, path: this.#options.python, version: setup.python?.version };
-    const interpreter = await findPython(search);
+    const interpreter = await findPython(search, this.#probes);
     const key = JSON.stringify([interpreter, project_dir, env]);
     const spare = this.#spare;
     this.#spare = undefined;
@@ -91,7 +92,9 @@ class PythonHost implements GraphHost {
     this.#listener = listener;
     found.then(
       (process) => this.#use(process, setup, options),
-      (error: Error) => this.#reportUnavailable(setup, error.message),
+      // Every request needs the handlers, so the next one looks for an interpreter again.
+      ({ message }: Error) =>
+        options.role === "auth" ? listener.onExit(message) : this.#reportUnavailable(setup, message),
     );
   }
 
