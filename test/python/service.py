@@ -23,6 +23,7 @@ class Rows:
         self.checkpoints: dict[tuple[str, str, str], Message] = {}
         self.values: dict[tuple[str, str, str, str], Message] = {}
         self.writes: dict[tuple[str, str, str], dict[tuple[str, int], Message]] = {}
+        self.ancestors_per_page = 1000
 
     def put(self, row: Message) -> None:
         key = (row["thread_id"], row["checkpoint_ns"], row["checkpoint_id"])
@@ -79,6 +80,25 @@ class Rows:
             if len(found) == request["limit"]:
                 break
         return {"checkpoints": found, "isWhole": True}
+
+    def ancestors(self, request: Message) -> Message:
+        row = self.get(request)
+        if row is not None and not request.get("with_itself"):
+            row = self._parent(row)
+        found: list[Message] = []
+        left = set(request["channels"])
+        while row is not None and left:
+            if len(found) == self.ancestors_per_page:
+                return {"checkpoints": found, "isWhole": False}
+            own = {name: [one for one in row[name] if one["channel"] in left] for name in ("values", "writes")}
+            found.append({"parent_checkpoint_id": row["parent_checkpoint_id"], **own})
+            left -= {value["channel"] for value in own["values"] if value["type"] != "empty"}
+            row = self._parent(row)
+        return {"checkpoints": found, "isWhole": True}
+
+    def _parent(self, row: Message) -> Message | None:
+        key = (row["thread_id"], row["checkpoint_ns"], row["parent_checkpoint_id"])
+        return self.read(key) if key in self.checkpoints else None
 
     def delete_thread(self, thread_id: str) -> None:
         for table in (self.checkpoints, self.values, self.writes):
@@ -202,6 +222,8 @@ class Service:
                 reply["value"] = self.rows.get(request)
             case "list":
                 reply["value"] = self.rows.list(request)
+            case "ancestors":
+                reply["value"] = self.rows.ancestors(request)
             case "put" | "put_writes":
                 self._write(request)
                 if self.put_delay:

@@ -176,10 +176,26 @@ export interface CheckpointFilter {
   limit: number;
 }
 
+/** The ancestors of a checkpoint, from its parent up to those that have a stored value of each channel. */
+export interface AncestorFilter {
+  thread_id: string;
+  checkpoint_ns: string;
+  /** Default: the newest one. */
+  checkpoint_id?: string;
+  with_itself?: boolean;
+  channels: string[];
+  /** Ignores the checkpoints and writes of this run. */
+  without?: string;
+}
+
+/** Values and writes of the requested channels. A channel is left out once a newer checkpoint has a value of it. */
+export type AncestorData = Pick<CheckpointData, "checkpoint_id" | "parent_checkpoint_id" | "values" | "writes">;
+
 export type CheckpointRequest =
   /** `without`: ignores the checkpoints and writes of this run. */
   | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string; without?: string }
   | ({ op: "list" } & CheckpointFilter)
+  | ({ op: "ancestors" } & AncestorFilter)
   | { op: "put"; checkpoint: NewCheckpointData }
   | { op: "delete_thread"; thread_id: string }
   | { op: "put_writes"; thread_id: string; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };
