@@ -123,6 +123,9 @@ class AsgiServer:
         answer = await exchange.answer
         if not answer["has_body"]:
             self._open.pop(request_id, None)
+            # The rest is not read, such as an endless stream in response to HEAD.
+            if not exchange.is_complete:
+                exchange.disconnect()
         return answer
 
     async def _run(self, app: AsgiApp, exchange: "_Exchange", request_id: int) -> None:

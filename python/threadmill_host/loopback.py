@@ -56,7 +56,6 @@ class ServiceApp:
     def __init__(self, connection: ServiceConnection) -> None:
         self._connection = connection
         self._ids = itertools.count(1)
-        self._cancelling: set[asyncio.Future[Any]] = set()
 
     async def __call__(
         self,

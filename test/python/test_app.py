@@ -151,6 +151,8 @@ async def test_disconnects_and_shutdown(app: App, tmp_path: Path) -> None:
     assert len(base64.b64decode((await app.read())["bytes"])) >= 50_000
     await app.query(kind="app", request={"op": "fetch_cancel", "id": app._ids})
     assert await app.fetch("GET", "/wait_for_abort") == (200, b'"aborted"')
+    # An endless response to HEAD ends, too: otherwise the shutdown would wait for it.
+    assert await app.fetch("HEAD", "/endless") == (200, b"")
     app.service.send({"type": "end", "grace_ms": 2000})
     await app.service.wait_for(lambda message: message.get("message") == "lifespan shutdown")
 
