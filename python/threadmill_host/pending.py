@@ -1,7 +1,6 @@
 """Requests of the host that the service has not answered yet."""
 
 import asyncio
-import base64
 import itertools
 import threading
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ def value_of(reply: Message) -> Any:
     error = reply.get("error")
     if error:
         raise ServiceError(error["name"], error["message"])
-    return base64.b64decode(reply["bytes"]) if "bytes" in reply else reply.get("value")
+    return reply.get("value")
 
 
 class Pending:

@@ -4,14 +4,7 @@ import type { MetadataFilter } from "../../platform/contract/caller.ts";
 export type AuthQuery =
   /** Returns the names of the registered handlers. */
   | { kind: "auth_handlers" }
-  /** `path_params`: an argument of handlers in Python. */
-  | {
-      kind: "authenticate";
-      method: string;
-      url: string;
-      headers: [name: string, value: string][];
-      path_params: Record<string, string>;
-    }
+  | { kind: "authenticate"; method: string; url: string; headers: [name: string, value: string][] }
   | { kind: "authorize"; event: AuthEvent; user: string; value: string };
 
 export type AuthEvent =

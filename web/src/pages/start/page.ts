@@ -1,11 +1,8 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { rootRoute, whenOnline } from "../../page.ts";
+import { rootRoute } from "../../page.ts";
 
 export const startRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
-  component: lazyRouteComponent(
-    whenOnline(() => import("./start-page.tsx")),
-    "StartPage",
-  ),
+  component: lazyRouteComponent(() => import("./start-page.tsx"), "StartPage"),
 });
