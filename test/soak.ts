@@ -18,6 +18,7 @@ const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
 /** The variables of test/support/counts.ts. */
 const COUNTS = {
   CRASH_KILLS: "100",
+  HOST_KILLS: "100",
   MODEL_SEQUENCES: "2000",
   FUZZ_REQUESTS: "10000",
   CONTROL_SEQUENCES: "150",
@@ -43,6 +44,7 @@ const STEPS = [
   ...FAULTS,
   suite("test/crash/ledger.test.ts"),
   suite("test/crash/readers.test.ts"),
+  suite("test/crash/python-hosts.test.ts"),
   suite("test/model/model.test.ts"),
   suite("test/model/crash.test.ts"),
   suite("test/experiments/upload-faults.test.ts"),

@@ -98,7 +98,7 @@ const MORE_EXPERIMENTS = [
 
 /** What is particular to graphs in Python. */
 const ONLY_PYTHON = [
-  "test/http/python-{example,graphs}.test.ts",
+  "test/http/{encryption,python-app,python-auth,python-example,python-graphs}.test.ts",
   "test/python/host.test.ts",
   "test/traces/python-runs.test.ts",
 ];
@@ -109,6 +109,14 @@ const PYTHON = [
   "test/http/{assistants-graphs,bad-input,bulk-cancel,cancel,disconnects,event-storage,failing-runs,interrupts,multitask}.test.ts",
   "test/http/{rollback,run-config,run-log,run-states,runs,state,state-updates,stateless-runs,streams}.test.ts",
   "test/http/{thread-protocol,thread-socket,thread-stream,threads}.test.ts",
+  "test/http/custom-auth/{filters,handlers,routes,socket}.test.ts",
+  "test/engine/auth-handlers-that-hang.test.ts",
+];
+
+/** Kills and random sequences with Python graphs: of these suites, the ones that execute graphs. */
+const PYTHON_FAULTS = [
+  "test/crash/{durability,ledger,python-hosts,readers}.test.ts",
+  "test/model/{crash,model}.test.ts",
 ];
 
 /** Several services in one process: the SQLite database of a service belongs to one service. */
@@ -175,14 +183,15 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   python: { include: PYTHON, database: "sqlite", runs: "rest", language: "python" },
   "python on postgres": {
-    include: ["test/http/{interrupts,rollback}.test.ts"],
+    include: ["test/http/{encryption,interrupts,rollback}.test.ts"],
     database: "postgres",
     runs: "rest",
     language: "python",
   },
+  "python faults": { include: PYTHON_FAULTS, database: "both", runs: "rest", language: "python" },
   commands: { include: COMMANDS, database: "sqlite", runs: "rest" },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest" },
-  faults: { include: FAULTS, database: "both", runs: "rest" },
+  faults: { include: FAULTS, exclude: ["test/crash/python-hosts.test.ts"], database: "both", runs: "rest" },
   package: { include: PACKAGE, database: "sqlite", runs: "rest" },
 };

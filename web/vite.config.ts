@@ -1,6 +1,19 @@
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+/** Moves the styles behind the shell of index.html: browsers draw nothing that follows a style sheet before it has loaded. */
+const stylesAfterShell: Plugin = {
+  name: "styles-after-shell",
+  transformIndexHtml: {
+    order: "post",
+    handler(html) {
+      const styles = html.match(/<link rel="stylesheet"[^>]*>/g) ?? [];
+      const rest = styles.reduce((text, link) => text.replace(link, ""), html);
+      return rest.replace("</body>", () => `${styles.join("\n")}\n  </body>`);
+    },
+  },
+};
 
 export default defineConfig({
   root: import.meta.dirname,
@@ -8,7 +21,7 @@ export default defineConfig({
   base: "./",
   // The server replaces the nonce in each response. The browser executes scripts with the nonce only.
   html: { cspNonce: "NONCE" },
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), stylesAfterShell],
   build: {
     target: "es2022",
     emptyOutDir: true,

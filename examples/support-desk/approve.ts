@@ -42,6 +42,7 @@ export function approve(state: State): typeof MessagesAnnotation.Update {
         new ToolMessage({
           tool_call_id: call.id ?? "",
           name: call.name,
+          status: "error",
           content: JSON.stringify({ status: "rejected", ...call.args, reason: answer.reason }),
         }),
       );

@@ -2,7 +2,7 @@
 
 import base64
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -14,12 +14,14 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
     get_checkpoint_metadata,
 )
 
 from .checkpoint_pages import CheckpointPages
 from .commands import is_pending_resume
 from .connection import ServiceConnection
+from .delta_history import DeltaHistory
 from .messages import Message
 from .scope import Scope, own_config, scope_of
 from .wire import to_wire
@@ -101,6 +103,22 @@ class HostCheckpointer(BaseCheckpointSaver[str]):
         while (request := pages.next_request()) is not None:
             for data in pages.take(await self._service.request(scope_of(pages.config).run, request)):
                 yield self._to_tuple(data, pages.config)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        history = DeltaHistory(config, channels, self.load)
+        while (request := history.next_request()) is not None:
+            history.take(self._service.request_sync(scope_of(config).run, request))
+        return history.result()
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        history = DeltaHistory(config, channels, self.load)
+        while (request := history.next_request()) is not None:
+            history.take(await self._service.request(scope_of(config).run, request))
+        return history.result()
 
     # Writing
 

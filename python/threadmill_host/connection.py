@@ -41,7 +41,7 @@ class ServiceConnection:
 
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         self._socket = FrameSocket(sock)
-        self._loop = loop
+        self.loop = loop
         self._lock = threading.RLock()
         self._batch: list[bytes | _Events] = []
         self._batch_bytes = 0
@@ -62,7 +62,7 @@ class ServiceConnection:
         others = [message for message in messages if not self._pending.resolve_event(message)]
         if others:
             self.handed_at = self.handed_at or time.monotonic()
-            self._loop.call_soon_threadsafe(self._hand_over, others, receive)
+            self.loop.call_soon_threadsafe(self._hand_over, others, receive)
 
     def _hand_over(self, messages: list[Message], receive: Callable[[list[Message]], None]) -> None:
         try:
@@ -72,7 +72,7 @@ class ServiceConnection:
 
     def _on_sent(self) -> None:
         if self._socket.unsent_bytes <= MAX_UNSENT_BYTES:
-            self._loop.call_soon_threadsafe(self._wake_runs)
+            self.loop.call_soon_threadsafe(self._wake_runs)
 
     # Sending
 
@@ -112,9 +112,9 @@ class ServiceConnection:
         elif not self._flush_scheduled:
             self._flush_scheduled = True
             if threading.get_ident() == self.loop_thread:
-                self._loop.call_soon(self.flush)
+                self.loop.call_soon(self.flush)
             else:
-                self._loop.call_soon_threadsafe(self.flush)
+                self.loop.call_soon_threadsafe(self.flush)
 
     def flush(self) -> None:
         """Sends the batch without waiting. The I/O thread sends what the socket does not take."""
@@ -161,7 +161,7 @@ class ServiceConnection:
             self._unacknowledged.get(run, 0) > MAX_UNACKNOWLEDGED_CHARS or self._socket.unsent_bytes > MAX_UNSENT_BYTES
         ):
             if self._room is None or self._room.done():
-                self._room = self._loop.create_future()
+                self._room = self.loop.create_future()
             self.flush()
             await asyncio.shield(self._room)
 

@@ -1,4 +1,4 @@
-"""The run that the current code belongs to. asyncio tasks and LangChain's threads inherit it."""
+"""The run or request that the current code belongs to. asyncio tasks and LangChain's threads inherit it."""
 
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,3 +14,6 @@ class CurrentRun:
 
 
 CURRENT_RUN: ContextVar[CurrentRun | None] = ContextVar("threadmill_run", default=None)
+
+# The request to the HTTP app: its id.
+CURRENT_REQUEST: ContextVar[int | None] = ContextVar("threadmill_request", default=None)

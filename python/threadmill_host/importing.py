@@ -20,6 +20,8 @@ from typing import Any
 from .messages import Message
 
 FALLBACK_PACKAGE = "threadmill_graphs"
+# What a project consists of besides graphs.
+MODULE_FIELDS = ("embed", "auth", "app")
 MAX_TRACEBACK_LINES = 30
 MAX_NAMES = 20
 
@@ -54,7 +56,8 @@ class Importer:
         self._project_dir = os.path.realpath(setup["project_dir"])
         self._finder = _FileFinder()
         sys.meta_path.insert(0, self._finder)
-        files = [Path(os.path.realpath(graph["file"])) for graph in setup["graphs"] if graph.get("file")]
+        modules = [*setup["graphs"], *(setup.get(field) or {} for field in MODULE_FIELDS)]
+        files = [Path(os.path.realpath(module["file"])) for module in modules if module.get("file")]
         folders = [*(setup.get("sys_path") or []), self._project_dir]
         for file in files:
             folders.append(str(_package_root(file)))

@@ -2,22 +2,26 @@
 
 import copy
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
+from .asgi import as_asgi
+from .auth import ProjectAuth
 from .checkpointer import HostCheckpointer
 from .embeddings import Embeddings, load_embeddings
+from .encryption import ProjectEncryption
 from .factories import Factory, FactoryCall
-from .importing import GraphImportError, Importer
+from .importing import GraphImportError, Importer, format_traceback
 from .messages import Message
 from .users import user_of
 
 Graph = Pregel[Any, Any, Any, Any]
+T = TypeVar("T")
 
 
 class LoadedGraphs:
@@ -27,6 +31,7 @@ class LoadedGraphs:
         self.failures: dict[str, str] = {}
         self.warnings: list[str] = []
         self.tracebacks: dict[str, str] = {}
+        self.module_tracebacks: dict[str, str] = {}
         self._checkpointer = checkpointer
         self._store = store
         self._exported: dict[str, Graph | Factory] = {}
@@ -43,6 +48,36 @@ class LoadedGraphs:
                 self.failures[graph_id] = str(failure)
                 if failure.traceback:
                     self.tracebacks[graph_id] = failure.traceback
+
+        # Each is a function that returns what was loaded, or raises the error with which that failed.
+        self.auth = self._load_module("auth", ProjectAuth)
+        self.app = self._load_module("app", as_asgi)
+        self.encryption = self._load_module("encryption", ProjectEncryption)
+
+    def _load_module(self, field: str, make: Callable[[Any], T]) -> Callable[[], T]:
+        """Loads what a field of the setup refers to, in the main thread, as the graphs."""
+        module = self._setup.get(field)
+        try:
+            if not module:
+                raise ValueError(f"The host has no module for {field}.")
+            exported, _ = self._importer.load_export(module)
+            loaded = make(exported)
+        except Exception as error:
+            failure = error
+            if module:
+                self.module_tracebacks[field] = getattr(error, "traceback", None) or format_traceback(error)
+        else:
+            return lambda: loaded
+
+        def fail() -> T:
+            # Without this, the traceback would grow with each query.
+            raise failure.with_traceback(None)
+
+        return fail
+
+    def oldest_call_ms(self) -> int:
+        """Returns how long a synchronous handler of the project has been executing. A thread cannot be stopped."""
+        return self.auth().oldest_call_ms() if self._setup.get("auth") and not self.module_tracebacks else 0
 
     def embeddings(self) -> Embeddings:
         """Returns the embedding function of the store, which is loaded when it is first called.

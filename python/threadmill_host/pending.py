@@ -1,6 +1,7 @@
 """Requests of the host that the service has not answered yet."""
 
 import asyncio
+import base64
 import itertools
 import threading
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ def value_of(reply: Message) -> Any:
     error = reply.get("error")
     if error:
         raise ServiceError(error["name"], error["message"])
-    return reply.get("value")
+    return base64.b64decode(reply["bytes"]) if "bytes" in reply else reply.get("value")
 
 
 class Pending:

@@ -1,11 +1,13 @@
 """Answers queries about graphs and the states of threads."""
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
 from langgraph.pregel import Pregel
 from langgraph.types import StateSnapshot, StateUpdate
 
+from .asgi import AsgiServer
 from .commands import to_command
 from .load import LoadedGraphs
 from .messages import Message
@@ -21,6 +23,8 @@ Graph = Pregel[Any, Any, Any, Any]
 # A history page ends with the state that makes the page longer than this.
 PAGE_CHARS = 8_000_000
 
+_ENCRYPTION = frozenset(["encryption_handlers", "encryption_context", "encrypt", "decrypt"])
+
 _ACCESS = {
     "state": "threads.read",
     "summary": "threads.read",
@@ -32,11 +36,14 @@ _ACCESS = {
 }
 
 
-async def run_query(message: Message, graphs: LoadedGraphs) -> Message:
+async def run_query(message: Message, graphs: LoadedGraphs, app: AsgiServer) -> Message:
     """Never raises: an error is returned as a result."""
     result = {"type": "query_result", "id": message["id"]}
     try:
-        value = await _result_of(message["query"], graphs)
+        query = message["query"]
+        value = await (app.answer(query) if query["kind"] in ("app", "app_routes") else _result_of(query, graphs))
+        if isinstance(value, bytes):
+            return {**result, "bytes": base64.b64encode(value).decode()}
         return result if value is None else {**result, "value": value}
     except Exception as error:
         described = describe_error(error)
@@ -47,6 +54,10 @@ async def _result_of(query: Message, graphs: LoadedGraphs) -> Any:
     kind = query["kind"]
     if kind == "embed":
         return await graphs.embeddings().embed(query)
+    if kind in ("auth_handlers", "authenticate", "authorize"):
+        return await graphs.auth().answer(query)
+    if kind in _ENCRYPTION:
+        return await graphs.encryption().answer(query)
     if kind not in _ACCESS:
         raise ValueError(f"Python hosts do not answer queries of the kind {kind}.")
     in_use = query["graph"]

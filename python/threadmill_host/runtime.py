@@ -8,6 +8,7 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
+from .asgi import AsgiServer
 from .bodies import BodyExecutor
 from .checkpointer import HostCheckpointer
 from .connection import ServiceConnection
@@ -18,6 +19,7 @@ from .importing import format_traceback
 from .limits import MemoryLimit, resident_megabytes
 from .load import LoadedGraphs, chdir_to_project
 from .logs import HostLogs, LogSender
+from .loopback import ServiceApp, install
 from .messages import Message, RunKey
 from .process import wait_for_debugger
 from .queries import run_query
@@ -54,6 +56,7 @@ class Runtime:
         self._runs: dict[RunKey, RunControls] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._graphs: LoadedGraphs | None = None
+        self._app: AsgiServer | None = None
         self._bodies: BodyExecutor | None = None
         self._early: list[Message] = []
         self._unknown: set[str] = set()
@@ -69,11 +72,18 @@ class Runtime:
         self._bodies = BodyExecutor(message.get("jobs") or 10, self._loop, memory)
         self._loop.set_default_executor(self._bodies)
         chdir_to_project(setup)
+        service = ServiceApp(self._connection)
+        install(service)
         graphs = LoadedGraphs(setup, HostCheckpointer(self._connection), HostStore())
         self._logs.add_handler()
         for graph_id, traceback in graphs.tracebacks.items():
             self._sender.send("error", "graph failed to load", {"graph_id": graph_id, "traceback": traceback})
+        for field, traceback in graphs.module_tracebacks.items():
+            self._sender.send("error", "module failed to load", {"module": field, "traceback": traceback})
         self._graphs = graphs
+        self._app = AsgiServer(
+            graphs.app, self._connection, service, lambda message, fields: self._sender.send("error", message, fields)
+        )
         self._connection.post({"type": "loaded", "failures": graphs.failures, "warnings": graphs.warnings})
         self._loop.call_soon(self._receive_early)
 
@@ -112,7 +122,7 @@ class Runtime:
             case "query":
                 self._start_task(self._answer(message, graphs))
             case "ping":
-                self._connection.post({"type": "pong", "id": message["id"], **self._health()})
+                self._connection.post({"type": "pong", "id": message["id"], **self._health(graphs)})
             case "end":
                 self._start_task(self._end(message.get("grace_ms") or 0))
             case other if other not in self._unknown:
@@ -124,12 +134,13 @@ class Runtime:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _health(self) -> Message:
+    def _health(self, graphs: LoadedGraphs) -> Message:
         handed_at = self._connection.handed_at
         now = self._loop.time()
         return {
             "lag_ms": round((time.monotonic() - handed_at) * 1000) if handed_at else 0,
             "rss_mb": resident_megabytes(),
+            "oldest_call_ms": graphs.oldest_call_ms(),
             "abandoned": [
                 {"run_id": key.run_id, "for_ms": round((now - controls.aborted_at) * 1000)}
                 for key, controls in self._runs.items()
@@ -194,7 +205,8 @@ class Runtime:
         return outcome
 
     async def _answer(self, message: Message, graphs: LoadedGraphs) -> None:
-        result = await run_query(message, graphs)
+        assert self._app is not None
+        result = await run_query(message, graphs, self._app)
         try:
             self._connection.post(result)
         except ValueError as error:
@@ -208,6 +220,8 @@ class Runtime:
             controls.drain()
             if controls.task is not None:
                 controls.task.cancel()
+        if self._app is not None:
+            await self._app.stop(max(0.0, deadline - self._loop.time()))
         others = [task for task in self._tasks if task is not asyncio.current_task()]
         if others:
             await asyncio.wait(others, timeout=max(0.0, deadline - self._loop.time()))

@@ -1,6 +1,7 @@
 """The authenticated user of a run or a query."""
 
 from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -56,3 +57,12 @@ def with_user(config: Mapping[str, Any]) -> dict[str, Any]:
 def user_of(config: Mapping[str, Any]) -> User | None:
     user = (config.get("configurable") or {}).get("langgraph_auth_user")
     return user if isinstance(user, User) else None
+
+
+def credentials_of(user: User) -> Any:
+    """Returns the `auth` of an ASGI scope, whose `scopes` are the permissions of the user."""
+    try:
+        from starlette.authentication import AuthCredentials  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        return SimpleNamespace(scopes=user.permissions)
+    return AuthCredentials(user.permissions)

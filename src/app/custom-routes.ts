@@ -1,7 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import type { Authentication } from "../access/http/auth.ts";
 import type { AppHost, AppRoutes } from "../agent-server/index.ts";
-import type { Caller } from "../platform/contract/caller.ts";
+import type { AuthUser, Caller } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
 import { pathBelow, requestOrigin } from "../platform/http/base-url.ts";
 import type { App, Env } from "../platform/http/route.ts";
@@ -32,8 +32,8 @@ interface Service {
 type Match = (method: string, path: string) => "route" | "middleware" | undefined;
 
 /**
- * Serves the routes of the project's HTTP app before the routes of the service. A Hono app gets the requests that match a route or a
- * middleware that it declares; an app of any other kind gets those that no route of the service matches.
+ * Serves the routes of the project's HTTP app before the routes of the service. An app of Hono, Starlette or FastAPI gets the requests that
+ * match a route or a middleware that it declares; an app of any other kind gets those that no route of the service matches.
  */
 export class CustomRoutes {
   readonly #options: CustomRoutesOptions;
@@ -93,15 +93,16 @@ export class CustomRoutes {
     const { pathname, search } = new URL(raw.url);
     url.pathname = pathBelow(prefix, pathname) ?? pathname;
     url.search = search;
+    const known = context.get("caller") as Caller | undefined;
     const callerOf = async (request: Request): Promise<Caller> => {
       if (internal_caller) return internal_caller;
-      const known = context.get("caller") as Caller | undefined;
       if (known && authentication.mayUseAgents(known)) return known;
       // If the incoming request has no such caller, such as a webhook, the app may send a key of its own.
       const hasKey = ["x-api-key", "authorization"].some((name) => request.headers.has(name));
       return authentication.callerOfApp(hasKey ? request : raw);
     };
     return this.#options.host.fetch(raw, url, {
+      user: known && userOf(known),
       fetch: async (request) => {
         try {
           return await this.#fetchAs(await callerOf(request), request);
@@ -124,6 +125,10 @@ export class CustomRoutes {
     });
   }
 }
+
+/** The user of a key or JWT has the scopes as permissions. */
+const userOf = ({ user, user_id, scopes }: Caller): AuthUser =>
+  user ?? { identity: user_id, display_name: user_id, is_authenticated: true, permissions: [...scopes] };
 
 /** The matcher may match more requests than the app's own router. If none of the app's routes matches, the app passes the request back. */
 function matcherOf(routes: NonNullable<AppRoutes>): Match {

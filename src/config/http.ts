@@ -1,7 +1,7 @@
-import { resolve } from "node:path";
 import { ConfigError } from "../platform/errors.ts";
 import { headerSelection, type SelectHeaders } from "../platform/lib/header-selection.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
+import { parseExport } from "./project.ts";
 
 /** Path of the HTTP app's field in langgraph.json, and the name under which a failure to load the app is reported. */
 export const HTTP_APP = "http.app";
@@ -53,14 +53,14 @@ export function readHttpApp(http: JsonObject, project_dir: string, config_file: 
     throw wrong("middleware_order", 'must be "middleware_first" or "auth_first"');
   if (typeof requires_auth !== "boolean") throw wrong("enable_custom_route_auth", "must be true or false");
   if (app === undefined || app === null || app === "") return undefined;
-  const [, file, export_name] = (typeof app === "string" && /^(.+\.[cm]?[jt]sx?):([\w$]+)$/.exec(app)) || [];
-  if (file === undefined || export_name === undefined)
+  const module = parseExport(app, project_dir);
+  if (!module)
     throw wrong(
       "app",
-      'must be "./file.ts:exportName" for a Hono app, an object with fetch or a function (request) => Response in JavaScript or TypeScript',
+      'must be "./file.ts:exportName" for a Hono app, an object with fetch or a function (request) => Response in JavaScript or TypeScript, or "./file.py:name" for an ASGI app in Python',
     );
   return {
-    app: { file: resolve(project_dir, file), export_name },
+    app: module,
     is_auth_first: middleware_order === "auth_first",
     requires_auth,
   };
@@ -82,15 +82,29 @@ export function readAuth(field: unknown, project_dir: string, config_file: strin
   if (!isObject(field)) throw wrong("", "must be an object");
   const { path, cache } = field;
   if (path === undefined || path === null) return undefined;
-  const [, file, export_name] = (typeof path === "string" && /^(\..+|\/.+):([\w$]+)$/.exec(path)) || [];
-  if (file === undefined || export_name === undefined)
-    throw wrong(".path", `must be "./file.ts:exportName", but is ${JSON.stringify(path)}`);
-  if (file.endsWith(".py"))
-    throw wrong(
-      ".path",
-      `is the Python file ${file}, but handlers must be JavaScript or TypeScript: use a .ts or .js module`,
-    );
-  return { module: { file: resolve(project_dir, file), export_name }, cache: readCache(cache, wrong) };
+  const module = parseExport(path, project_dir);
+  if (!module)
+    throw wrong(".path", `must be "./file.ts:exportName" or "./file.py:name", but is ${JSON.stringify(path)}`);
+  return { module, cache: readCache(cache, wrong) };
+}
+
+/**
+ * Reads `encryption` of langgraph.json. Returns undefined if `encryption.path` is not set.
+ *
+ * @throws ConfigError
+ */
+export function readEncryption(field: unknown, project_dir: string, config_file: string) {
+  const wrong = (name: string, remedy: string) =>
+    new ConfigError(`${config_file}: the field "encryption${name}" ${remedy}.`);
+  if (field === undefined || field === null) return undefined;
+  if (!isObject(field)) throw wrong("", "must be an object");
+  const { path } = field;
+  if (path === undefined || path === null) return undefined;
+  const module = parseExport(path, project_dir);
+  if (!module) throw wrong(".path", `must be "./file.py:name", but is ${JSON.stringify(path)}`);
+  if (module.language !== "python")
+    throw wrong(".path", `is ${path}, but handlers must be in Python: the JavaScript SDK has no class for them`);
+  return { file: module.file, export_name: module.export_name };
 }
 
 function readCache(cache: unknown, wrong: (name: string, remedy: string) => ConfigError) {

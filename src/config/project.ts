@@ -45,27 +45,31 @@ export function readGraphs(field: unknown, project_dir: string, file: string): G
   }
   return Object.entries(field).map(([graph_id, value]) => {
     const path = isObject(value) ? value.path : value;
-    const parts = typeof path === "string" ? /^(.+):([\w$]+)$/.exec(path) : null;
-    if (!parts) {
+    if (typeof path !== "string" || !MODULE_EXPORT.test(path)) {
       throw new ConfigError(
         `${file}: graphs.${graph_id} must be "./file.ts:exportName" or "./file.py:name" (or {"path": "./file.ts:exportName"}), but is ${JSON.stringify(value)}.`,
       );
     }
-    const [, module = "", export_name = ""] = parts;
     const description = isObject(value) && typeof value.description === "string" ? value.description : null;
-    const language = languageOf(module);
-    if (!language)
+    const parsed = parseExport(path, project_dir);
+    if (!parsed)
       throw new ConfigError(
-        `${file}: graphs.${graph_id} names ${JSON.stringify(module)}, which is neither a JavaScript or TypeScript file ("./agent.ts:graph"), nor a Python file ("./agent.py:graph") or module ("package.agent:graph").`,
+        `${file}: graphs.${graph_id} names ${JSON.stringify(path.replace(/:[^:]*$/, ""))}, which is neither a JavaScript or TypeScript file ("./agent.ts:graph"), nor a Python file ("./agent.py:graph") or module ("package.agent:graph").`,
       );
-    return {
-      graph_id,
-      language,
-      file: isDotted(module) ? module : resolve(project_dir, module),
-      export_name,
-      description,
-    };
+    return { graph_id, description, ...parsed };
   });
+}
+
+const MODULE_EXPORT = /^(.+):([\w$]+)$/;
+
+/** Parses `"./file.ts:exportName"`, `"./file.py:name"` or `"package.module:name"`. Returns undefined for another value. */
+export function parseExport(
+  value: unknown,
+  project_dir: string,
+): Pick<GraphSpec, "language" | "file" | "export_name"> | undefined {
+  const [, module = "", export_name = ""] = (typeof value === "string" && MODULE_EXPORT.exec(value)) || [];
+  const language = languageOf(module);
+  return language && { language, file: isDotted(module) ? module : resolve(project_dir, module), export_name };
 }
 
 const JS_FILE = /\.[cm]?[jt]sx?$/;
@@ -207,6 +211,7 @@ export const KNOWN_FIELDS: KnownFields = {
   checkpointer: { ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true } }, // see readThreadTtl
   // Studio has no special access, so `disable_studio_auth` is accepted but has nothing to disable.
   auth: { path: true, disable_studio_auth: true, cache: { cache_keys: true, ttl_seconds: true, max_size: true } }, // see readAuth
+  encryption: { path: true }, // see readEncryption
   ui: { [ANY]: true }, // see readUi
   ui_config: { shared: true },
   // For Python graphs: see readPython() and control-plane/drivers/process/source/python.ts

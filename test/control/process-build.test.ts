@@ -188,10 +188,20 @@ describe("a build of the process driver", () => {
       "langgraph.json refers to files that do not exist: ./agent.mjs (graphs.agent).",
     ],
     [
+      "names a version of Python that is not there for its authentication module",
+      {
+        "langgraph.json": '{"graphs":{"a":"./a.mjs:graph"},"auth":{"path":"./b.py:auth"},"python_version":"3.99"}',
+        "a.mjs": "",
+        "b.py": "",
+      },
+      {},
+      "The project is written in Python, and Python 3.99 is not installed on this machine.",
+    ],
+    [
       "names a version of Python that is not there",
       { "langgraph.json": '{"graphs":{"a":"./a.py:graph"},"python_version":"3.99"}', "a.py": "" },
       {},
-      "The graphs are written in Python, and Python 3.99 is not installed on this machine.",
+      "The project is written in Python, and Python 3.99 is not installed on this machine.",
     ],
   ])("fails when the source %s", async (_, files, more, sentence) => {
     expect(await failure(await packed(files as Record<string, string>), more)).toBe(sentence);

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
+import { graphsIn } from "../support/language.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { rowsOfThread } from "../support/rows.ts";
 import { until } from "../support/until.ts";
@@ -22,12 +23,14 @@ describe.each(databases)("a kill in a step on %s", (name) => {
   });
 
   const start = async (failpoint?: string): Promise<ServerProcess> => {
+    const { config, env } = await graphsIn("crash");
     server = await startProcess({
       data: database.data_dir,
       databaseUrl: database.url,
       port,
-      config: "test/graphs/crash/langgraph.json",
-      ...(failpoint && { env: { FAILPOINT: failpoint }, preload: "test/crash/failpoints.ts" }),
+      config,
+      env: { ...env, ...(failpoint && { FAILPOINT: failpoint }) },
+      ...(failpoint && { preload: "test/crash/failpoints.ts" }),
     });
     return server;
   };

@@ -20,7 +20,7 @@ interface Acknowledged {
   n: number;
 }
 
-describe.each(searchedDatabases)("acknowledged runs on %s", (name) => {
+describe.each(searchedDatabases)(`acknowledged runs of ${language} graphs on %s`, (name) => {
   let server: ServerProcess | undefined;
   afterAll(() => {
     server?.child.kill("SIGKILL");
@@ -31,6 +31,7 @@ describe.each(searchedDatabases)("acknowledged runs on %s", (name) => {
     async () => {
       const random = randomOf(SEED);
       const database = await createDatabase(name);
+      const graphs = await graphsIn("crash");
       const port = await freePort();
       const ledger: Acknowledged[] = [];
       const clients = new Clients(`http://127.0.0.1:${port}`, ledger);
@@ -38,15 +39,16 @@ describe.each(searchedDatabases)("acknowledged runs on %s", (name) => {
         data: database.data_dir,
         databaseUrl: database.url,
         port,
-        config: "test/graphs/crash/langgraph.json",
+        ...graphs,
         preload: "test/crash/failpoints.ts",
       };
       const killed: Record<string, number> = {};
       while (Object.values(killed).reduce((a, b) => a + b, 0) < KILLS) {
         const point = random.pick(POINTS);
-        const env = { N_JOBS_PER_WORKER: String(JOBS), FAILPOINT: point, FAIL_AFTER: String(random.integer(1, 60)) };
+        const jobs = { N_JOBS_PER_WORKER: String(JOBS) };
+        const failpoint = { FAILPOINT: point, FAIL_AFTER: String(random.integer(1, 60)) };
         try {
-          server = await startProcess({ ...options, env });
+          server = await startProcess({ ...options, env: { ...graphs.env, ...jobs, ...failpoint } });
           clients.resume();
           await server.ended;
           clients.pause();
@@ -65,7 +67,9 @@ describe.each(searchedDatabases)("acknowledged runs on %s", (name) => {
       const broken: Violation[] = await violations(storage.read);
       await storage.close();
       await database.drop();
-      console.log(`${name}: ${ledger.length} acknowledged runs, kills ${JSON.stringify(killed)}, seed ${SEED}`);
+      console.log(
+        `${language}, ${name}: ${ledger.length} acknowledged runs, kills ${JSON.stringify(killed)}, seed ${SEED}`,
+      );
       expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
       expect(ledger.length).toBeGreaterThan(KILLS);
     },

@@ -1,6 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { HttpAgent } from "@ag-ui/client";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { v7 } from "uuid";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Wire } from "../http/scenario.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
@@ -52,5 +54,17 @@ describe.each(databases)("a kill while an official client reads a stream on %s",
     const { structuredContent } = await client.callTool({ name: "chain", arguments: { steps: [] } });
     expect(structuredContent).toEqual({ steps: ["a", "b", "c"] });
     await client.close();
+  });
+
+  it("loses no run of an AG-UI client, whose next request receives the state of both", async () => {
+    const door = join(database.data_dir, "door");
+    const threadId = v7();
+    const agent = new HttpAgent({ url: `http://127.0.0.1:${port}/ag-ui/slow`, threadId, initialState: { door } });
+    const failed = expect(agent.runAgent()).rejects.toThrow();
+    await killAndRestart(door);
+    await failed;
+    await agent.runAgent();
+    expect(agent.state).toEqual({ steps: ["begin", "end", "begin", "end"], door });
+    expect((await runs()).map(({ status }) => status)).toEqual(["success", "success"]);
   });
 });

@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
 import { createDatabase } from "../support/databases.ts";
+import { graphsIn, language } from "../support/language.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
@@ -28,7 +29,7 @@ interface Outcome {
   attempts: number;
 }
 
-describe.each(searchedDatabases)("readers and cancels on %s", (name) => {
+describe.each(searchedDatabases)(`readers and cancels of ${language} graphs on %s`, (name) => {
   let server: ServerProcess | undefined;
   afterAll(() => {
     server?.child.kill("SIGKILL");
@@ -39,13 +40,14 @@ describe.each(searchedDatabases)("readers and cancels on %s", (name) => {
     async () => {
       const random = randomOf(SEED);
       const database = await createDatabase(name);
+      const graphs = await graphsIn("crash");
       const port = await freePort();
       const options = {
         data: database.data_dir,
         databaseUrl: database.url,
         port,
-        config: "test/graphs/crash/langgraph.json",
-        env: { THREADMILL_CANCEL_GRACE: "500ms" },
+        config: graphs.config,
+        env: { ...graphs.env, THREADMILL_CANCEL_GRACE: "500ms" },
       };
       const traffic = new Traffic(`http://127.0.0.1:${port}`, random);
       for (let kills = 0; kills < KILLS; kills++) {
@@ -70,7 +72,7 @@ describe.each(searchedDatabases)("readers and cancels on %s", (name) => {
       );
       const again = outcomes.filter(({ attempts }) => attempts > 1).length;
       console.log(
-        `${name}: ${outcomes.length} runs with ${READERS + TRANSPORTS.length} readers each, ${again} of them went through a kill, seed ${SEED}`,
+        `${language}, ${name}: ${outcomes.length} runs with ${READERS + TRANSPORTS.length} readers each, ${again} of them went through a kill, seed ${SEED}`,
       );
       expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
       expect(again).toBeGreaterThan(KILLS / 4);

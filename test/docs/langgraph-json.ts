@@ -64,12 +64,15 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
   "checkpointer.backend": ["refused", "Checkpoints are stored in the database of the service."],
   "checkpointer.serde": ["refused", `Concerns Python types. ${NO_PYTHON}`],
 
-  "auth.path": ["works", "JavaScript and TypeScript: see [Custom authentication](custom-auth.md)."],
+  "auth.path": ["works", "See [Custom authentication](custom-auth.md)."],
   "auth.cache": ["works", "See [Custom authentication](custom-auth.md#cache)."],
   "auth.disable_studio_auth": ["no effect", "Studio has no access of its own, so that it is always disabled."],
   "auth.openapi": ["refused", "The OpenAPI document describes the authentication of Threadmill only."],
   "auth.allow_langsmith_api_keys": ["refused", "Threadmill does not check keys of LangSmith."],
-  "encryption.path": ["refused", `The official hooks exist for Python graphs only. ${NO_PYTHON}`],
+  "encryption.path": [
+    "works",
+    "Python only, also for projects in JavaScript, whose SDK has no such class: see [Encryption by the project](security.md#encryption-by-the-project).",
+  ],
   "priority.path": ["refused", `The official hooks exist for Python graphs only. ${NO_PYTHON}`],
 
   "ui.*": ["works", "Requires the package `@langchain/langgraph-ui` in the project."],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Scenario } from "../http/scenario.ts";
+import { AUTH_CONFIG, Scenario } from "../http/scenario.ts";
 
 const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
 
@@ -7,7 +7,7 @@ describe("an authentication handler", () => {
   let api: Scenario;
   beforeAll(async () => {
     const intervals = { auth_timeout_ms: 2_000, host_silent_ms: 500 };
-    api = await Scenario.start("sqlite", {}, { config: "test/graphs/scenarios/auth.json", intervals });
+    api = await Scenario.start("sqlite", {}, { config: AUTH_CONFIG, intervals });
   });
   afterAll(() => api.stop());
 

@@ -319,7 +319,7 @@ export const app = () => {
   });
 
   it.each([
-    [{ app: "./app.py:app" }, /http\.app must be "\.\/file\.ts:exportName"/],
+    [{ app: "./app.rb:app" }, /http\.app must be "\.\/file\.ts:exportName"/],
     [{ app: 1 }, /http\.app must be/],
     [{ middleware_order: "last" }, /http\.middleware_order must be "middleware_first" or "auth_first", but is "last"/],
     [{ enable_custom_route_auth: "yes" }, /http\.enable_custom_route_auth must be true or false/],

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { pythonEnvironment } from "../support/python.ts";
+import { environmentOf, OTHER_VERSIONS, pythonEnvironment } from "../support/python.ts";
 import { startService, type TestService } from "../support/service.ts";
 
-describe("examples/python", () => {
+const environments = [
+  ["the versions of test/python/requirements.txt", await pythonEnvironment()],
+  ...(await Promise.all(
+    OTHER_VERSIONS.map(async (other) => [`${other.langgraph} on Python ${other.python}`, await environmentOf(other)]),
+  )),
+];
+
+describe.each(environments.filter(([, python]) => python))("examples/python with %s", (_, python) => {
   let service: TestService;
   beforeAll(async () => {
-    const env = { THREADMILL_PYTHON: await pythonEnvironment() };
+    const env = { THREADMILL_PYTHON: python };
     service = await startService({ database: "sqlite", config: "examples/python/langgraph.json", env });
   });
   afterAll(() => service.stop());

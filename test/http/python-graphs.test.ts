@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createLog, type Log } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
+import { createProject } from "../support/project.ts";
 import { parseSse } from "../support/sse.ts";
 import { readUntil } from "../support/stream.ts";
 import { until } from "../support/until.ts";
@@ -117,8 +119,8 @@ describe.each(databases)("Python graphs beside JavaScript graphs on %s", (databa
 
 describe.each(databases)("the hosts of Python graphs on %s", (database) => {
   let api: Scenario;
-  const start = async (env: Record<string, string> = {}) => {
-    api = await Scenario.start(database, env, MIXED);
+  const start = async (env: Record<string, string> = {}, options: Parameters<typeof Scenario.start>[2] = {}) => {
+    api = await Scenario.start(database, env, { ...MIXED, ...options });
   };
   afterEach(() => api.stop());
 
@@ -231,6 +233,24 @@ describe.each(databases)("the hosts of Python graphs on %s", (database) => {
     expect((await api.run(neighbour)).status).toBe("success");
     // The attempt does not count.
     expect(await attemptsOf(neighbour)).not.toContain(2);
+  });
+
+  it("warn once if their interpreter is older than python_version, and execute runs", async () => {
+    const project = createProject({
+      "langgraph.json": JSON.stringify({ python_version: "3.99", graphs: { python: "./chain.py:chain" } }),
+      "chain.py": readFileSync("test/graphs/scenarios/python/chain.py", "utf8"),
+    });
+    const warnings: string[] = [];
+    const warn = ({ warning }: { warning?: string }) => warning && warnings.push(warning);
+    const log = Object.assign(createLog("silent"), { warn }) as unknown as Log;
+    await start({ THREADMILL_PYTHON_HOSTS: "2" }, { config: project.config, log });
+    expect(await api.post("/runs/wait", runOf("python"))).toEqual(DONE);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^THREADMILL_PYTHON is Python 3\.\d+\.\d+, which is older than python_version \(3\.99\) in langgraph\.json\. /,
+      ),
+    ]);
+    project.drop();
   });
 
   it("need an interpreter: without one, runs are refused with the reason, and JavaScript graphs run", async () => {

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseName } from "../support/databases.ts";
-import { language } from "../support/language.ts";
-import { pythonEnvironment } from "../support/python.ts";
+import { graphsIn, language } from "../support/language.ts";
 import { type Answer, startService, type TestService } from "../support/service.ts";
 import { parseSse, type SseEvent } from "../support/sse.ts";
 import { until } from "../support/until.ts";
@@ -17,18 +16,8 @@ export type Wire = any;
 /** An id that nothing has. */
 export const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
 
-interface Project {
-  config: string;
-  env: Record<string, string>;
-}
-
-const JS_PROJECT: Project = { config: "test/graphs/scenarios/langgraph.json", env: {} };
-
-/** Python graphs are executed in processes, also with `inline`. */
-const pythonProject = async (): Promise<Project> => ({
-  config: "test/graphs/scenarios/python.json",
-  env: { THREADMILL_PYTHON: await pythonEnvironment() },
-});
+/** The graphs with authentication handlers, both in the language of the suite. */
+export const AUTH_CONFIG = `test/graphs/scenarios/${language === "python" ? "auth-python" : "auth"}.json`;
 
 /** A service with the graphs of test/graphs/scenarios, and the calls that many scenarios make. */
 export class Scenario {
@@ -46,9 +35,8 @@ export class Scenario {
     env: Record<string, string> = {},
     options: Partial<Omit<Parameters<typeof startService>[0], "database" | "env">> = {},
   ): Promise<Scenario> {
-    const project = language === "python" ? await pythonProject() : JS_PROJECT;
-    const { config } = project;
-    return new Scenario(await startService({ database, config, env: { ...project.env, ...env }, ...options }));
+    const graphs = await graphsIn("scenarios");
+    return new Scenario(await startService({ database, ...graphs, ...options, env: { ...graphs.env, ...env } }));
   }
 
   async stop(): Promise<void> {

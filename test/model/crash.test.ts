@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
+import { graphsIn, language } from "../support/language.ts";
 import { freePort, type ServerOptions, type ServerProcess, startProcess } from "../support/process.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
@@ -89,58 +90,62 @@ class MortalServer {
   }
 }
 
-describe.each(searchedDatabases)("random sequences with a server that is killed on %s", (name) => {
-  it(
-    `agree with the model (${SEQUENCES} of them, seed ${SEED}; MODEL_SEQUENCES and SEED change it)`,
-    async () => {
-      const at = await createDatabase(name);
-      const folder = mkdtempSync(join(tmpdir(), "threadmill-model-"));
-      const options = {
-        config: "test/graphs/model/langgraph.json",
-        data: at.data_dir,
-        databaseUrl: at.url,
-        port: await freePort(),
-        env: SETTINGS,
-      };
-      const server = new MortalServer(at, options, randomOf(SEED));
-      const met = new Met();
-      try {
-        const { body } = await server.api.send("GET", "/openapi.json");
-        const bulk = body.paths["/runs/cancel"] !== undefined;
-        const sequences: Sequence[] = [];
-        let next = 0;
-        const work = async () => {
-          while (next < SEQUENCES) {
-            const n = next++;
-            const sequence = new Sequence({ api: server.api, met, bulk, doors: join(folder, String(n)) });
-            sequences.push(sequence);
-            await sequence.run(withoutTimeouts(sequenceOf(SEED, n))).catch((error) => fail(error, sequence));
-          }
+describe.each(searchedDatabases)(
+  `random sequences of ${language} graphs with a server that is killed on %s`,
+  (name) => {
+    it(
+      `agree with the model (${SEQUENCES} of them, seed ${SEED}; MODEL_SEQUENCES and SEED change it)`,
+      async () => {
+        const at = await createDatabase(name);
+        const folder = mkdtempSync(join(tmpdir(), "threadmill-model-"));
+        const graphs = await graphsIn("model");
+        const options = {
+          config: graphs.config,
+          data: at.data_dir,
+          databaseUrl: at.url,
+          port: await freePort(),
+          env: { ...graphs.env, ...SETTINGS },
         };
-        await Promise.all(Array.from({ length: AT_ONCE }, work));
-        await server.spare();
-        // What the killed ones have left is read by a process that has seen none of it.
-        const database = openOn(at);
-        const verdict = new Verdict(server.api, database);
-        for (const sequence of sequences)
-          for (const thread of sequence.ledger.threads)
-            await verdict.on(thread).catch((error) => fail(error, sequence));
-        console.log(`${name}: ${SEQUENCES} sequences, ${server.kills} kills, seed ${SEED}\n${met}`);
-        expect(await unknownViolations(database)).toEqual([]);
-        await database.close();
-        console.log(`The kills met ${JSON.stringify(server.met)}`);
-        if (SEQUENCES >= 30)
-          expect(Object.keys(server.met)).toEqual(expect.arrayContaining(["pending", "running", "success"]));
-        await server.stop("SIGTERM");
-      } finally {
-        await server.stop("SIGKILL");
-        await at.drop();
-        rmSync(folder, { recursive: true, force: true });
-      }
-    },
-    300_000 + SEQUENCES * 20_000,
-  );
-});
+        const server = new MortalServer(at, options, randomOf(SEED));
+        const met = new Met();
+        try {
+          const { body } = await server.api.send("GET", "/openapi.json");
+          const bulk = body.paths["/runs/cancel"] !== undefined;
+          const sequences: Sequence[] = [];
+          let next = 0;
+          const work = async () => {
+            while (next < SEQUENCES) {
+              const n = next++;
+              const sequence = new Sequence({ api: server.api, met, bulk, doors: join(folder, String(n)) });
+              sequences.push(sequence);
+              await sequence.run(withoutTimeouts(sequenceOf(SEED, n))).catch((error) => fail(error, sequence));
+            }
+          };
+          await Promise.all(Array.from({ length: AT_ONCE }, work));
+          await server.spare();
+          // What the killed ones have left is read by a process that has seen none of it.
+          const database = openOn(at);
+          const verdict = new Verdict(server.api, database);
+          for (const sequence of sequences)
+            for (const thread of sequence.ledger.threads)
+              await verdict.on(thread).catch((error) => fail(error, sequence));
+          console.log(`${language}, ${name}: ${SEQUENCES} sequences, ${server.kills} kills, seed ${SEED}\n${met}`);
+          expect(await unknownViolations(database)).toEqual([]);
+          await database.close();
+          console.log(`The kills met ${JSON.stringify(server.met)}`);
+          if (SEQUENCES >= 30)
+            expect(Object.keys(server.met)).toEqual(expect.arrayContaining(["pending", "running", "success"]));
+          await server.stop("SIGTERM");
+        } finally {
+          await server.stop("SIGKILL");
+          await at.drop();
+          rmSync(folder, { recursive: true, force: true });
+        }
+      },
+      300_000 + SEQUENCES * 20_000,
+    );
+  },
+);
 
 /** A process that has just started needs some of a run's time itself, so that here no run's time is short. */
 const withoutTimeouts = (commands: Command[]): Command[] =>

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
+import { graphsIn, language } from "../support/language.ts";
 import { startService } from "../support/service.ts";
 import { openOn } from "../support/storage.ts";
 import { type Api, inProcess } from "./api.ts";
@@ -21,15 +22,16 @@ const AT_ONCE = 24;
 const ENOUGH = 200;
 const SETTINGS = { THREADMILL_CANCEL_GRACE: "150ms", BG_JOB_TIMEOUT_SECS: "1.5" };
 
-describe.each(searchedDatabases)("random sequences on %s", (name) => {
+describe.each(searchedDatabases)(`random sequences of ${language} graphs on %s`, (name) => {
   it(
     `agree with the model (${SEQUENCES} of them, seed ${SEED}; MODEL_SEQUENCES and SEED change it)`,
     async () => {
+      const graphs = await graphsIn("model");
       const service = await startService({
         inline: false,
         database: name,
-        config: "test/graphs/model/langgraph.json",
-        env: SETTINGS,
+        config: graphs.config,
+        env: { ...graphs.env, ...SETTINGS },
       });
       const database = openOn(service.database);
       // The verdicts look for rows of a run: without these, 2,000 sequences read 100,000 rows several times each.
@@ -54,7 +56,7 @@ describe.each(searchedDatabases)("random sequences on %s", (name) => {
       try {
         const failed = await firstFailure(carryOut);
         if (failed) expect.fail(await describeFailure(failed, carryOut));
-        console.log(`${name}: ${SEQUENCES} sequences, seed ${SEED}\n${met}`);
+        console.log(`${language}, ${name}: ${SEQUENCES} sequences, seed ${SEED}\n${met}`);
         expect(await unknownViolations(database)).toEqual([]);
         const rows = ROWS.filter((row) => bulk || !row.startsWith("bulk"));
         if (SEQUENCES >= ENOUGH) expect(met.missing(rows)).toEqual([]);

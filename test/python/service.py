@@ -1,6 +1,7 @@
 """A test double of the TypeScript service: it starts a real host process and keeps its rows in memory."""
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ class Rows:
         self.checkpoints: dict[tuple[str, str, str], Message] = {}
         self.values: dict[tuple[str, str, str, str], Message] = {}
         self.writes: dict[tuple[str, str, str], dict[tuple[str, int], Message]] = {}
+        self.ancestors_per_page = 1000
 
     def put(self, row: Message) -> None:
         key = (row["thread_id"], row["checkpoint_ns"], row["checkpoint_id"])
@@ -79,6 +81,25 @@ class Rows:
                 break
         return {"checkpoints": found, "isWhole": True}
 
+    def ancestors(self, request: Message) -> Message:
+        row = self.get(request)
+        if row is not None and not request.get("with_itself"):
+            row = self._parent(row)
+        found: list[Message] = []
+        left = set(request["channels"])
+        while row is not None and left:
+            if len(found) == self.ancestors_per_page:
+                return {"checkpoints": found, "isWhole": False}
+            own = {name: [one for one in row[name] if one["channel"] in left] for name in ("values", "writes")}
+            found.append({"parent_checkpoint_id": row["parent_checkpoint_id"], **own})
+            left -= {value["channel"] for value in own["values"] if value["type"] != "empty"}
+            row = self._parent(row)
+        return {"checkpoints": found, "isWhole": True}
+
+    def _parent(self, row: Message) -> Message | None:
+        key = (row["thread_id"], row["checkpoint_ns"], row["parent_checkpoint_id"])
+        return self.read(key) if key in self.checkpoints else None
+
     def delete_thread(self, thread_id: str) -> None:
         for table in (self.checkpoints, self.values, self.writes):
             for key in [key for key in table if key[0] == thread_id]:
@@ -101,6 +122,10 @@ class Service:
         self.tokens: dict[str, Any] = {}
         self.items: dict[tuple[tuple[str, ...], str], Message] = {}
         self.put_delay = 0.0
+        # The chunks of request bodies by request id, and those of the response to each request of the project's code.
+        self.bodies: dict[int, list[bytes]] = {}
+        self.response: list[bytes] = []
+        self._responses: dict[int, list[bytes]] = {}
         self._changed = asyncio.Condition()
         self._query_id = 0
 
@@ -197,6 +222,8 @@ class Service:
                 reply["value"] = self.rows.get(request)
             case "list":
                 reply["value"] = self.rows.list(request)
+            case "ancestors":
+                reply["value"] = self.rows.ancestors(request)
             case "put" | "put_writes":
                 self._write(request)
                 if self.put_delay:
@@ -205,6 +232,15 @@ class Service:
                 self.rows.delete_thread(request["thread_id"])
             case "token":
                 reply["value"] = self.tokens.get(request["provider"], {"auth_url": "https://auth.test/1"})
+            case "fetch" | "app_fetch":
+                self._responses[(request.get("request") or request)["id"]] = list(self.response)
+                reply["value"] = {"status": 200, "headers": [["content-type", "application/json"]], "has_body": True}
+            case "app_body" | "fetch_read":
+                chunks = (self.bodies if request["op"] == "app_body" else self._responses).get(request["id"])
+                if chunks:
+                    reply["bytes"] = base64.b64encode(chunks.pop(0)).decode()
+            case "fetch_cancel":
+                pass
             case "store":
                 reply["value"] = [self._operate(operation) for operation in request["operations"]]
             case other:

@@ -29,6 +29,40 @@ async def test_delta_channels(service: Service, durability: str) -> None:
     assert [message["content"] for message in state["values"]["messages"]] == expected
 
 
+@pytest.mark.parametrize(("per_page", "requests"), [(1000, 1), (4, 4)])
+async def test_ancestors_of_a_delta_channel_are_read_with_one_request_per_page(
+    service: Service, per_page: int, requests: int
+) -> None:
+    service.rows.ancestors_per_page = per_page
+    thread_id = None
+    for _ in range(4):
+        message = {"role": "user", "content": "hello"}
+        _, order = await service.run("deltas", thread_id, input={"messages": [message]})
+        thread_id = order["thread_id"]
+    # Each turn has an input and three steps.
+    assert len(service.rows.checkpoints) == 16
+    before = len(service.requests)
+    outcome, _ = await service.run("deltas", thread_id, input={"messages": [{"role": "user", "content": "again"}]})
+    assert contents(outcome)[12:] == ["again", "reply 13", "reply 14"]
+    reads = [one["request"]["op"] for one in service.requests[before:] if one["request"]["op"] in ("get", "ancestors")]
+    assert reads == ["ancestors"] * requests
+    before = len(service.requests)
+    await service.query("state", "deltas", checkpoint={"thread_id": thread_id})
+    assert [one["request"]["op"] for one in service.requests[before:]][:2] == ["get", "ancestors"]
+
+
+async def test_update_of_a_delta_channel(service: Service) -> None:
+    """The first superstep of an update is staged, and the ancestors of the second one are staged and stored."""
+    _, order = await service.run("deltas", input={"messages": [{"role": "user", "content": "hello"}]})
+    checkpoint = {"thread_id": order["thread_id"]}
+    supersteps = [
+        [{"values": {"messages": [{"role": "user", "content": text}]}, "as_node": "one"}] for text in ("first", "second")
+    ]
+    staged = await service.query("update", "deltas", checkpoint=checkpoint, supersteps=supersteps)
+    messages = json.loads(staged["state"]["values"])["messages"]
+    assert [message["content"] for message in messages] == ["hello", "reply 1", "reply 2", "first", "second"]
+
+
 async def test_input_of_a_delta_channel_is_repeated_after_a_crash(service: Service) -> None:
     """LangGraph stores a copy of such an input before the input: alone it is no progress of an earlier attempt."""
     outcome, order = await service.run("delta_input", input={"items": [1]})

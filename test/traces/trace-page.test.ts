@@ -190,7 +190,7 @@ describe.each(databases)("the runs of a trace for its page, on %s", (database) =
       [{ generations: [[{ text: "", message: lc("AIMessage", { content: "", tool_calls: [call] }) }]] }, "search"],
       [{ choices: [{ index: 0, message: openai }] }, "add"],
       [{ role: "assistant", parts: [{ type: "text", content: "So." }] }, "So."],
-      [{ messages: [], question: "Why?" }, '{"messages":[],"question":"Why?"}'],
+      [{ messages: [], question: "Why?" }, "Why?"],
       [{ messages: [[[[[[[[[["deep"]]]]]]]]]] }, '{"messages":[[[[[[[[[["deep"]]]]]]]]]]}'],
       [{ messages: [{ role: "user", content: "x".repeat(1_000) }] }, `${"x".repeat(200)}…`],
     ];

@@ -51,7 +51,7 @@ describe("the pages", () => {
       headers.get("content-encoding"),
       headers.get("cache-control"),
     ]).toEqual([200, "text/javascript; charset=utf-8", "br", "public, max-age=31536000, immutable"]);
-    expect((await get("/app/theme.js")).headers.get("cache-control")).toBe("no-cache");
+    expect((await get("/app/icon.svg")).headers.get("cache-control")).toBe("no-cache");
   });
 
   it("are not what answers for a file that is not there, or one elsewhere on the disk", async () => {

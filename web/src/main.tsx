@@ -2,7 +2,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { SignInGate } from "./frame/sign-in.tsx";
+import { removeShell, SignInGate } from "./frame/sign-in.tsx";
 import { followTheme } from "./frame/theme.ts";
 import { createAppRouter } from "./router.tsx";
 import "./theme.css";
@@ -11,6 +11,7 @@ import { IS_PUBLIC_PAGE, RequestError } from "./api/request.ts";
 import { Toasts } from "./ui/overlay/toast.tsx";
 
 followTheme();
+if (IS_PUBLIC_PAGE) removeShell();
 
 /** Whether to retry a request: only if the server is unreachable or unavailable (503). Other requests would be rejected again. */
 const isRetryable = (error: Error): boolean =>

@@ -6,6 +6,23 @@ import type { Scope } from "../../src/platform/contract/caller.ts";
 /** Parent route of all pages, rendered by frame/frame.tsx. Child routes can prefetch data while the page's code loads. */
 export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()();
 
+/**
+ * Delays the import of a page's code until the browser is online. The router reloads the page when an import fails, and offline, the browser
+ * would replace the app with its error page.
+ */
+export const whenOnline =
+  <Module>(load: () => Promise<Module>): (() => Promise<Module>) =>
+  async () => {
+    for (;;) {
+      if (!navigator.onLine) await new Promise((resolve) => window.addEventListener("online", resolve, { once: true }));
+      try {
+        return await load();
+      } catch (error) {
+        if (navigator.onLine) throw error;
+      }
+    }
+  };
+
 /** Reads a string parameter of the URL, which the router may have parsed as a number or boolean. Returns undefined if it is empty. */
 export const textOf = (value: unknown): string | undefined =>
   ["string", "number", "boolean"].includes(typeof value) ? String(value) || undefined : undefined;

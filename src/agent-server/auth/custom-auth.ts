@@ -10,7 +10,7 @@ import {
 } from "../../platform/contract/caller.ts";
 import { searchable } from "../../platform/contract/fields.ts";
 import { ApiError } from "../../platform/errors.ts";
-import { isFromOwnPage } from "../../platform/http/base-url.ts";
+import { isFromOwnPage, pathBelow } from "../../platform/http/base-url.ts";
 import type { Authorize } from "../../platform/http/route.ts";
 import { cleanJsonText, type JsonObject } from "../../platform/lib/json/json.ts";
 import type { Log } from "../../platform/lib/log.ts";
@@ -19,7 +19,7 @@ import { runRoutes } from "../contract/runs.ts";
 import type { GraphCatalog } from "../graph-catalog.ts";
 import type { AuthEvent, AuthQuery, AuthRefusal } from "../graph-hosts/auth-queries.ts";
 import { GraphQueryError, type QueryHost } from "../graph-hosts/query-host.ts";
-import { type Demand, demandsOf, resourceOf } from "./route-demands.ts";
+import { type Demand, demandsOf, pathParametersOf, resourceOf } from "./route-demands.ts";
 
 export interface AuthCacheSettings {
   /** Names of the headers that identify a user. */
@@ -34,6 +34,8 @@ export interface CustomAuthOptions {
   /** Undefined if authenticated users are not cached. */
   cache: AuthCacheSettings | undefined;
   public_url: string | undefined;
+  /** Path prefix of all routes, or an empty string. */
+  prefix: string;
   catalog: GraphCatalog;
   log: Log;
 }
@@ -84,7 +86,9 @@ export class CustomAuth {
     const key = this.#cacheKey(headers);
     const cached = key === undefined ? undefined : this.#users.get(key);
     if (cached && cached.expires_at > performance.now()) return callerOf(cached.user);
-    const answer = accepted(await this.#query({ kind: "authenticate", method, url, headers: [...headers] }));
+    const path_params = pathParametersOf(method, pathBelow(this.#options.prefix, new URL(url).pathname) ?? "");
+    const query = { kind: "authenticate" as const, method, url, headers: [...headers], path_params };
+    const answer = accepted(await this.#query(query));
     const user = JSON.parse(cleanJsonText(answer.user)) as AuthUser;
     if (key !== undefined) this.#remember(key, user);
     return callerOf(user);

@@ -255,3 +255,28 @@ export function demandsOf(route: RouteConfig, parts: RequestParts): Demand[] {
 }
 
 export const resourceOf = (event: AuthEvent): AuthResource => event.split(":")[0] as AuthResource;
+
+/** The paths of the agent server as patterns. A path without parameters precedes those that it also matches. */
+const PATTERNS = Object.values(agentServerRoutes)
+  .flatMap((group) => Object.values(group as Record<string, { method: string; path: string }>))
+  .map(({ method, path }) => ({
+    method: method.toUpperCase(),
+    parameters: path.split("{").length,
+    pattern: new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+  }))
+  .sort((a, b) => a.parameters - b.parameters);
+
+/** Returns the parameters in the path of a request, which is authenticated before it has a route. */
+export function pathParametersOf(method: string, path: string): Record<string, string> {
+  const found = PATTERNS.find((route) => route.method === method && route.pattern.test(path));
+  const groups = Object.entries(found?.pattern.exec(path)?.groups ?? {});
+  return Object.fromEntries(groups.map(([name, value]) => [name, decoded(value)]));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

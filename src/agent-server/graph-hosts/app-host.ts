@@ -1,3 +1,4 @@
+import type { AuthUser } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { FetchResponses, fetchByMessages, requestOf } from "./fetch-exchange.ts";
@@ -5,8 +6,9 @@ import type { HostRequest, HostSetup, StartHost } from "./host.ts";
 import type { AppRoutes, FetchRequest } from "./host-http.ts";
 import { GraphQueryError, QueryHost } from "./query-host.ts";
 
-/** Requests that the app may send while it responds to a request. */
+/** Requests that the app may send while it responds to a request, and the authenticated user of that request. */
 export interface AppSender {
+  user: AuthUser | undefined;
   /** Sends a request of the app to this server, on behalf of the caller of the request that the app responds to. */
   fetch(request: Request): Promise<Response>;
   /** Passes the request on to the routes of this server. */
@@ -18,10 +20,12 @@ export interface AppHostOptions {
   setup: () => HostSetup;
   /** The host is terminated when it does not respond to a check for this long. */
   timeout_ms: number;
+  /** The time that a host may take to start, in addition. */
+  start_timeout_ms: number;
   log: Log;
 }
 
-/** While requests are open, the host is checked at this interval: a route may wait without limit, but must not block its thread. */
+/** While requests are open, the host is checked at this interval: a route may wait without limit, but must not block its host. */
 const CHECK_INTERVAL_MS = 5_000;
 
 interface OpenRequest {
@@ -49,7 +53,7 @@ export class AppHost {
     this.#current = this.#start();
   }
 
-  /** The routes that the app declares; null if it is not a Hono app. Rejects with an ApiError if the app could not be loaded. */
+  /** The routes that the app declares; null if it declares none. Rejects with an ApiError if the app could not be loaded. */
   get routes(): Promise<AppRoutes> {
     return this.#current.routes;
   }
@@ -86,7 +90,7 @@ export class AppHost {
    * Returns the response of the app.
    *
    * @param url the URL of the request, without the prefix under which the service is mounted
-   * @throws ApiError app_failed if the app could not be loaded or its thread ends
+   * @throws ApiError app_failed if the app could not be loaded or its host ends
    */
   async fetch(request: Request, url: URL, sender: AppSender): Promise<Response> {
     await this.#current.routes;
@@ -102,7 +106,8 @@ export class AppHost {
     };
     const { method, headers } = request;
     const message = { op: "fetch" as const, id, method, path: url.pathname + url.search, headers: [...headers] };
-    const target = { origin: url.origin, has_body: request.body !== null };
+    const user = sender.user && JSON.stringify(sender.user);
+    const target = { origin: url.origin, has_body: request.body !== null, user };
     const send = (sent: FetchRequest) =>
       // A response, or its next chunk, may take any amount of time.
       host.query({ kind: "app", ...target, request: sent }, Number.POSITIVE_INFINITY).catch((error) => {
@@ -112,7 +117,7 @@ export class AppHost {
     try {
       return await fetchByMessages(message, request.signal, send, onEnd);
     } catch (error) {
-      if (isHostLost(error)) throw new ApiError("app_failed", { reason: "Its thread has ended." }, error);
+      if (isHostLost(error)) throw new ApiError("app_failed", { reason: "Its graph host has ended." }, error);
       throw error;
     }
   }

@@ -4,7 +4,14 @@ import type { MetadataFilter } from "../../platform/contract/caller.ts";
 export type AuthQuery =
   /** Returns the names of the registered handlers. */
   | { kind: "auth_handlers" }
-  | { kind: "authenticate"; method: string; url: string; headers: [name: string, value: string][] }
+  /** `path_params`: an argument of handlers in Python. */
+  | {
+      kind: "authenticate";
+      method: string;
+      url: string;
+      headers: [name: string, value: string][];
+      path_params: Record<string, string>;
+    }
   | { kind: "authorize"; event: AuthEvent; user: string; value: string };
 
 export type AuthEvent =

@@ -33,8 +33,11 @@ export type AppRequest =
 /** A query to the HTTP app of the project. */
 export type AppQuery =
   | { kind: "app_routes" }
-  /** `origin`: the origin of a new request's URL. `has_body`: whether the request has a body, which the app reads in chunks. */
-  | { kind: "app"; origin?: string; has_body?: boolean; request: FetchRequest };
+  /**
+   * Fields of a new request: `origin` of its URL; `has_body`: whether it has a body, which the app reads in chunks; `user`: the authenticated
+   * user as JSON text, which Python apps get in their scope.
+   */
+  | { kind: "app"; origin?: string; has_body?: boolean; user?: string | undefined; request: FetchRequest };
 
-/** The routes and middleware of a Hono app; null for another app. Paths are in Hono's syntax. Method `ALL` matches every method. */
+/** The routes and middleware that an app of Hono, Starlette or FastAPI declares; null for another app. Paths are in Hono's syntax. Method `ALL` matches every method. */
 export type AppRoutes = readonly { method: string; path: string; is_middleware: boolean }[] | null;

@@ -1,4 +1,5 @@
 import type { AuthQuery } from "./auth-queries.ts";
+import type { EncryptionQuery } from "./encryption-queries.ts";
 
 /**
  * The protocol between the service and a graph host: a worker thread, or the serving thread itself (`--inline`), that executes user graphs.
@@ -42,6 +43,8 @@ export interface HostSetup {
   app?: ModuleExport | undefined;
   /** The authentication module of the project. Loaded when it is first needed. */
   auth?: ModuleExport | undefined;
+  /** The encryption module of the project, in Python. Loaded when it is first needed. */
+  encryption?: ModuleExport | undefined;
   /** For Python graphs: see readPython() in config/project.ts. */
   python?: { version: string | undefined; sys_path: readonly string[] } | undefined;
 }
@@ -173,10 +176,26 @@ export interface CheckpointFilter {
   limit: number;
 }
 
+/** The ancestors of a checkpoint, from its parent up to those that have a stored value of each channel. */
+export interface AncestorFilter {
+  thread_id: string;
+  checkpoint_ns: string;
+  /** Default: the newest one. */
+  checkpoint_id?: string;
+  with_itself?: boolean;
+  channels: string[];
+  /** Ignores the checkpoints and writes of this run. */
+  without?: string;
+}
+
+/** Values and writes of the requested channels. A channel is left out once a newer checkpoint has a value of it. */
+export type AncestorData = Pick<CheckpointData, "checkpoint_id" | "parent_checkpoint_id" | "values" | "writes">;
+
 export type CheckpointRequest =
   /** `without`: ignores the checkpoints and writes of this run. */
   | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string; without?: string }
   | ({ op: "list" } & CheckpointFilter)
+  | ({ op: "ancestors" } & AncestorFilter)
   | { op: "put"; checkpoint: NewCheckpointData }
   | { op: "delete_thread"; thread_id: string }
   | { op: "put_writes"; thread_id: string; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };
@@ -276,7 +295,7 @@ export type ToHost =
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Requests a stop after the current step. The run continues in another process. */
   | { type: "drain"; run_id: string; epoch: number }
-  | { type: "query"; id: number; query: GraphQuery | EmbedQuery | AppQuery | AuthQuery }
+  | { type: "query"; id: number; query: GraphQuery | EmbedQuery | AppQuery | AuthQuery | EncryptionQuery }
   | { type: "reply"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "ping"; id: number };
 
@@ -294,8 +313,11 @@ export type FromHost =
   /** `fields` is a JSON object. `run` is absent while modules are loaded and in queries. */
   | { type: "log"; run?: RunEpoch; level: LogLevel; message: string; fields: string }
   | { type: "query_result"; id: number; value?: unknown; error?: { name: string; message: string } }
-  /** `abandoned`: runs whose code still executes so long after they were stopped, because a thread of Python cannot be stopped. */
-  | { type: "pong"; id: number; abandoned?: { run_id: string; for_ms: number }[] };
+  /**
+   * A thread of Python cannot be stopped. `abandoned`: runs whose code still executes so long after they were stopped. `oldest_call_ms`: how
+   * long a handler of a query has been executing in a thread.
+   */
+  | { type: "pong"; id: number; abandoned?: { run_id: string; for_ms: number }[]; oldest_call_ms?: number };
 
 export interface GraphHost {
   send(message: ToHost): void;

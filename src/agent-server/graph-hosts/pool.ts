@@ -150,7 +150,7 @@ export class HostPool implements BackgroundService {
   /** Logs each warning once, because all hosts load the same graphs. */
   #warn(warnings: readonly string[]): void {
     for (const warning of warnings)
-      if (!this.#warned.has(warning)) this.#options.log.warn({ warning }, "graph loads several copies of a package");
+      if (!this.#warned.has(warning)) this.#options.log.warn({ warning }, "graphs loaded with a warning");
     for (const warning of warnings) this.#warned.add(warning);
   }
 

@@ -2,6 +2,7 @@ import { DatabaseUnavailableError, toHostError } from "../../platform/database/d
 import { ApiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { AuthDecision, AuthQuery, AuthRefusal } from "./auth-queries.ts";
+import type { EncryptionQuery, EncryptionResults } from "./encryption-queries.ts";
 import type {
   FromHost,
   GraphHost,
@@ -25,6 +26,8 @@ export interface QueryHostOptions {
   timeout_ms: number;
   /** After a timeout, the host is terminated if it does not respond within this time. Default: it is terminated immediately. */
   ping_timeout_ms?: number;
+  /** The time that a host may take to start, during which queries do not time out. Default: 0. */
+  start_timeout_ms?: number;
   log: Log;
 }
 
@@ -48,7 +51,7 @@ export function queryFailure(error: unknown): unknown {
 }
 
 /** The result of each kind of query. Results of type string are JSON text. */
-interface Results {
+interface Results extends EncryptionResults {
   app: FetchAnswer | Uint8Array | undefined;
   app_routes: AppRoutes;
   embed: Float32Array;
@@ -71,13 +74,15 @@ export class QueryHost {
   #host: GraphHost | undefined;
   #nextId = 1;
   readonly #pings = new Map<GraphHost, NodeJS.Timeout>();
+  /** The hosts that have not loaded their modules yet, and when they were started. */
+  readonly #starting = new Map<GraphHost, number>();
 
   constructor(options: QueryHostOptions) {
     this.#options = options;
   }
 
   /** @throws GraphQueryError when the graph fails or the query times out */
-  query<Q extends GraphQuery | EmbedQuery | AppQuery | AuthQuery>(
+  query<Q extends GraphQuery | EmbedQuery | AppQuery | AuthQuery | EncryptionQuery>(
     query: Q,
     timeout_ms = this.#options.timeout_ms,
   ): Promise<Results[Q["kind"]]> {
@@ -88,7 +93,7 @@ export class QueryHost {
     const timer =
       timeout_ms === Number.POSITIVE_INFINITY
         ? undefined
-        : setTimeout(() => this.#onTimeout(id, timeout_ms), timeout_ms);
+        : setTimeout(() => this.#onTimeout(id, timeout_ms, timer), timeout_ms);
     this.#pending.set(id, { ...result, host });
     host.send({ type: "query", id, query });
     return result.promise.finally(() => clearTimeout(timer)) as Promise<Results[Q["kind"]]>;
@@ -108,11 +113,16 @@ export class QueryHost {
   }
 
   /** With `ping_timeout_ms`, a query that never ends does not affect others, unless it blocks the host. */
-  #onTimeout(id: number, timeout_ms: number): void {
-    const { ping_timeout_ms } = this.#options;
+  #onTimeout(id: number, timeout_ms: number, timer: NodeJS.Timeout | undefined): void {
+    const { ping_timeout_ms, start_timeout_ms = 0 } = this.#options;
     // After a reload, the query may be in the old host.
     const host = this.#pending.get(id)?.host;
     if (!host) return;
+    const started_at = this.#starting.get(host);
+    if (started_at !== undefined && performance.now() - started_at < start_timeout_ms) {
+      timer?.refresh();
+      return;
+    }
     const terminate = () =>
       this.#discard(host, `The graph host did not respond within ${timeout_ms} ms and was terminated.`);
     if (ping_timeout_ms === undefined) {
@@ -128,11 +138,14 @@ export class QueryHost {
       onMessage: (message) => this.#receive(host, message),
       onExit: (reason) => this.#discard(host, `The graph host exited unexpectedly: ${reason}.`),
     });
+    this.#starting.set(host, performance.now());
     return host;
   }
 
   #receive(host: GraphHost, message: FromHost): void {
-    if (message.type === "query_result") {
+    if (message.type === "loaded") {
+      this.#starting.delete(host);
+    } else if (message.type === "query_result") {
       const pending = this.#settle(message.id);
       if (message.error) pending?.reject(new GraphQueryError(message.error.name, message.error.message));
       else pending?.resolve(message.value);
@@ -142,6 +155,8 @@ export class QueryHost {
       this.#settle(message.id)?.reject(
         new GraphQueryError("TimeoutError", `The query took longer than ${timeout_ms} ms.`),
       );
+      if ((message.oldest_call_ms ?? 0) > timeout_ms / 2)
+        this.#discard(host, `A call has been executing in a thread for more than ${timeout_ms} ms.`);
     } else if (message.type === "log") {
       this.#options.log[message.level](JSON.parse(message.fields), message.message);
     } else if (message.type === "request") {
@@ -166,6 +181,7 @@ export class QueryHost {
 
   #discard(host: GraphHost, reason: string): void {
     this.#clearPing(host);
+    this.#starting.delete(host);
     this.#options.log.error({ reason }, "query graph host terminated");
     void host.terminate();
     if (this.#host === host) this.#host = undefined;

@@ -4,6 +4,7 @@ import { hasApiKeys } from "../../access/storage/api-keys.ts";
 import type { Vault } from "../../access/vault.ts";
 import { CustomAuth } from "../../agent-server/auth/custom-auth.ts";
 import type { GraphCatalog } from "../../agent-server/graph-catalog.ts";
+import type { PythonProcesses } from "../../agent-server/graph-hosts/python/process-host.ts";
 import { QueryHost } from "../../agent-server/graph-hosts/query-host.ts";
 import { startInThread } from "../../agent-server/graph-hosts/start-host.ts";
 import type { Config } from "../../config/config.ts";
@@ -13,6 +14,7 @@ import { systemClock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 import { createSafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
+import { START_TIMEOUT_MS } from "./graph-hosts.ts";
 
 /** The largest responses of OAuth providers are discovery documents of a few KB. */
 const MAX_PROVIDER_BYTES = 1_000_000;
@@ -54,20 +56,34 @@ export async function requireAuthentication(
   );
 }
 
-/** Heap limit of the handlers' thread: enough for keys and user directories, because handlers allocate little. */
-const MEMORY_MB = 256;
+/** Memory limits of the handlers' hosts: enough for keys and user directories, because handlers allocate little. */
+const MEMORY_MB = { js: 256, python: 512 };
 
-/** Returns undefined without `auth.path`. The handlers always run in a thread of their own, because every request waits for them. */
-export function createCustomAuth(config: Config, catalog: GraphCatalog, log: Log): CustomAuth | undefined {
-  const { auth, project_dir, host_memory_mb, public_url } = config;
+/** Returns undefined without `auth.path`. The handlers always run in a host of their own, because every request waits for them. */
+export function createCustomAuth(
+  config: Config,
+  catalog: GraphCatalog,
+  python: PythonProcesses,
+  log: Log,
+): CustomAuth | undefined {
+  const { auth, project_dir, python_project, host_memory_mb, jobs_per_worker: jobs, public_url } = config;
   if (!auth) return undefined;
+  const { language, ...module } = auth.module;
+  const memory_mb = Math.min(host_memory_mb, MEMORY_MB[language]);
   const host = new QueryHost({
-    startHost: startInThread(Math.min(host_memory_mb, MEMORY_MB)),
-    setup: () => ({ graphs: [], env: catalog.content.graph_env, project_dir, auth: auth.module }),
+    startHost: language === "python" ? python.starter({ role: "auth", jobs, memory_mb }) : startInThread(memory_mb),
+    setup: () => ({
+      graphs: [],
+      env: catalog.content.graph_env,
+      project_dir,
+      python: python_project,
+      auth: module,
+    }),
     onRequest: () => Promise.reject(new Error("Handlers of the authentication module cannot read threads.")),
     timeout_ms: config.auth_timeout_ms,
     ping_timeout_ms: config.host_silent_ms,
+    start_timeout_ms: START_TIMEOUT_MS[language],
     log,
   });
-  return new CustomAuth({ host, cache: auth.cache, public_url, catalog, log });
+  return new CustomAuth({ host, cache: auth.cache, public_url, prefix: config.mount_prefix, catalog, log });
 }

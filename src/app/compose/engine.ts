@@ -12,7 +12,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
-import { engineSetup, hostStarter, languageHosts, projectSetup } from "./graph-hosts.ts";
+import { engineSetup, hostStarter, languageHosts, projectSetup, START_TIMEOUT_MS } from "./graph-hosts.ts";
 import { fileOf } from "./open-data.ts";
 
 export function createEngine(
@@ -39,11 +39,19 @@ export function createEngine(
 }
 
 /** Undefined if the project has no HTTP app. */
-export function createAppHost(config: Config, catalog: GraphCatalog, log: Log): AppHost | undefined {
+export function createAppHost(
+  config: Config,
+  catalog: GraphCatalog,
+  python: PythonProcesses,
+  log: Log,
+): AppHost | undefined {
   const { app } = config.http_app ?? {};
   if (!app) return undefined;
-  const setup = () => ({ ...projectSetup(config, catalog.content), app });
-  return new AppHost({ startHost: hostStarter(config), setup, timeout_ms: config.host_dead_ms, log });
+  const { jobs_per_worker: jobs, host_memory_mb: memory_mb, host_dead_ms: timeout_ms } = config;
+  const { language, ...module } = app;
+  const startHost = language === "python" ? python.starter({ role: "app", jobs, memory_mb }) : hostStarter(config);
+  const setup = () => ({ ...projectSetup(config, catalog.content), app: module });
+  return new AppHost({ startHost, setup, timeout_ms, start_timeout_ms: START_TIMEOUT_MS[language], log });
 }
 
 export interface EngineServices {

@@ -21,7 +21,7 @@ import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
 import { type RunWithOutputs, runsAt, searchRunKeys } from "../storage/runs.ts";
 import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
 import { EMPTY_VECTOR, listVectors, type VectorName } from "../storage/score-vectors.ts";
-import { previewOf } from "../upload/staging.ts";
+import { cutPreview } from "../upload/staging.ts";
 import {
   examplesByIndex,
   findDeletedIndexes,
@@ -50,7 +50,7 @@ export const comparedRowsOperations = (database: Database) => ({
       total: indexes.length,
       position:
         body.example_id === undefined ? null : await positionOf(database.read, compared, indexes, body.example_id),
-      rows: await rowsAt(database.read, compared, indexes.slice(body.offset, body.offset + body.limit)),
+      rows: await rowsAt(database.read, compared, indexes.slice(body.offset, body.offset + body.limit), body.preview),
     };
   },
 });
@@ -76,13 +76,14 @@ async function rowsAt(
   tx: Tx,
   { dataset, experiments }: ComparedExperiments,
   indexes: number[],
+  preview: ComparedRowsQuery["preview"],
 ): Promise<ComparedRow[]> {
   if (indexes.length === 0) return [];
   const numbers = numbersOf(experiments);
   const examples = await examplesByIndex(tx, dataset.dataset_no, indexes);
   const cellKey = ({ experiment_no, example_index }: { experiment_no: number; example_index: number | null }) =>
     `${experiment_no} ${example_index}`;
-  const found = await runsAt(tx, numbers, indexes, false);
+  const found = await runsAt(tx, numbers, indexes, preview?.outputs !== undefined);
   const contentOf = await contentsOfRuns(tx, dataset.dataset_no, examples, found);
   const runs = Map.groupBy(found, cellKey);
   const feedback = Map.groupBy(await feedbackAt(tx, numbers, indexes), cellKey);
@@ -90,21 +91,21 @@ async function rowsAt(
     const newest = examples.get(example_index);
     if (!newest) return [];
     const keys = numbers.map((experiment_no) => cellKey({ experiment_no, example_index }));
-    const cells = keys.map((key) => cellOf(runs.get(key) ?? [], feedback.get(key) ?? []));
+    const cells = keys.map((key) => cellOf(runs.get(key) ?? [], feedback.get(key) ?? [], preview?.outputs));
     const ofRow = keys.flatMap((key) => runs.get(key) ?? []);
     const example = exampleOfRuns(newest, ofRow, contentOf);
     const expected = parseJson(example.outputs);
     return {
       example_id: example.example_id,
       number: example_index + 1,
-      inputs_preview: previewOf(parseJson(example.inputs) ?? {}),
-      expected_preview: expected && previewOf(expected),
+      inputs_preview: cutPreview(parseJson(example.inputs) ?? {}, "inputs", preview?.inputs),
+      expected_preview: expected && cutPreview(expected, "outputs", preview?.outputs),
       cells,
     };
   });
 }
 
-function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[]): ComparedCell | null {
+function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[], outputs_key: string | undefined): ComparedCell | null {
   const [first] = runs;
   if (!first) return null;
   const failed = runs.filter(({ error }) => error !== null);
@@ -121,11 +122,17 @@ function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[]): ComparedCell |
     runs: runs.length,
     errors: failed.length,
     error: failed[0]?.error?.slice(0, MAX_ERROR_CHARS).toWellFormed() ?? null,
-    outputs_preview: first.outputs_preview,
+    outputs_preview: outputsPreview(first, outputs_key),
     latency_s: timed.length === 0 ? null : timed.reduce((sum, run) => sum + secondsOf(run), 0) / timed.length,
     scores,
     labels,
   };
+}
+
+/** The stored preview, or the value of a key of the outputs. */
+function outputsPreview(run: RunWithOutputs, key: string | undefined): string | null {
+  const outputs = key === undefined ? undefined : parseJson(run.outputs ?? null);
+  return outputs ? cutPreview(outputs, "outputs", key) : run.outputs_preview;
 }
 
 /** The experiments of a comparison; the first is the baseline. */

@@ -3,7 +3,7 @@ import { cutToIndex } from "../contract/fields.ts";
 import { THREAD_KEYS } from "../storage/run-filter.ts";
 import type { TracePayloadRow, TraceRunRow } from "../storage/traces/trace-schema.ts";
 import { MAX_ERROR_CHARS } from "../storage/traces/traces.ts";
-import { previewOf } from "../upload/staging.ts";
+import { cutPreview } from "../upload/staging.ts";
 import type { RunOperation } from "./operation.ts";
 import { rootPosition, segmentOf, type TreePosition } from "./tree-position.ts";
 import { modelOf, type PriceMap, type Prices } from "./usage/prices.ts";
@@ -138,12 +138,12 @@ export function mergeFields(draft: RunDraft, { kind, fields }: RunOperation): vo
   if (take("reference_example_id")) run.reference_example_id = fields.reference_example_id as string;
   if (take("inputs")) {
     payload.inputs = JSON.stringify(fields.inputs);
-    run.inputs_preview = messagePreview(fields.inputs as JsonObject);
+    run.inputs_preview = cutPreview(fields.inputs as JsonObject, "inputs");
   }
   // When a run starts, the Python client posts it with empty outputs and events.
   if (!(kind === "post" && isEmpty(fields.outputs)) && take("outputs")) {
     payload.outputs = JSON.stringify(fields.outputs);
-    run.outputs_preview = messagePreview(fields.outputs as JsonObject);
+    run.outputs_preview = cutPreview(fields.outputs as JsonObject, "outputs");
     draft.changes_usage = true;
   }
   if (!(kind === "post" && fields.events?.length === 0) && take("events")) {
@@ -211,50 +211,4 @@ export function deriveColumns(draft: RunDraft, { prices, map }: Pricing): void {
   const { prompt_cost_details = null, completion_cost_details = null } = costs ?? {};
   const details = { prompt_token_details, completion_token_details, prompt_cost_details, completion_cost_details };
   run.usage_details = Object.values(details).some((value) => value !== null) ? JSON.stringify(details) : null;
-}
-
-/** A payload with one of these keys, or with the role of a message, is a conversation. */
-const CONVERSATIONS = ["messages", "generations", "choices"];
-
-/** Keys that lead to the text of a message in the formats of LangChain, OpenAI, Anthropic and OpenTelemetry. */
-const CONTENTS = [...CONVERSATIONS, "message", "kwargs", "content", "parts", "text"];
-
-/** The maximum number of items of a list that are searched for text, from the end. */
-const MAX_MESSAGES = 5;
-const MAX_DEPTH = 8;
-
-/** Returns the beginning of the last text of a conversation. Without such a text, returns {@link previewOf} of the payload. */
-function messagePreview(payload: JsonObject): string {
-  const isConversation = CONVERSATIONS.some((key) => Array.isArray(payload[key])) || typeof payload.role === "string";
-  const text = isConversation ? lastText(payload, 0) : undefined;
-  return previewOf(text === undefined ? payload : { text });
-}
-
-function lastText(value: unknown, depth: number): string | undefined {
-  if (typeof value === "string") return value.trim() === "" ? undefined : value;
-  if (depth > MAX_DEPTH || typeof value !== "object" || value === null) return undefined;
-  if (Array.isArray(value)) return firstFound(value.slice(-MAX_MESSAGES).reverse(), depth);
-  const fields = value as JsonObject;
-  const found = firstFound(
-    CONTENTS.map((key) => fields[key]),
-    depth,
-  );
-  return found ?? calledTools(fields);
-}
-
-function firstFound(values: unknown[], depth: number): string | undefined {
-  for (const value of values) {
-    const text = lastText(value, depth + 1);
-    if (text !== undefined) return text;
-  }
-  return undefined;
-}
-
-/** The names of the tools that a message without text calls. */
-function calledTools({ tool_calls }: JsonObject): string | undefined {
-  if (!Array.isArray(tool_calls)) return undefined;
-  const names = tool_calls
-    .filter(isObject)
-    .map((call) => call.name ?? (isObject(call.function) ? call.function.name : ""));
-  return names.filter((name) => typeof name === "string" && name !== "").join(", ") || undefined;
 }

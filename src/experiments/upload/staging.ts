@@ -3,6 +3,7 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FeedbackInput } from "../contract/feedback/feedback.ts";
+import { type PayloadSide, previewOf } from "../contract/preview.ts";
 import type { UploadRow } from "../contract/upload.ts";
 import { toJson } from "../serialization/records.ts";
 
@@ -36,8 +37,8 @@ export function stagedRow(row: UploadRow): StagedRow {
     expected: toJson(row.expected_outputs),
     outputs: toJson(row.actual_outputs),
     digest: digestOf(row.inputs, row.expected_outputs ?? null),
-    inputs_preview: previewOf(row.inputs),
-    outputs_preview: row.actual_outputs ? previewOf(row.actual_outputs) : null,
+    inputs_preview: cutPreview(row.inputs, "inputs"),
+    outputs_preview: row.actual_outputs ? cutPreview(row.actual_outputs, "outputs") : null,
     name: row.run_name ?? DEFAULT_RUN_NAME,
     start_us: row.start_time,
     end_us: row.end_time,
@@ -60,10 +61,9 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(",")}}`;
 }
 
-/** The beginning of a payload as JSON, or of its only value if this is a string. */
-export function previewOf(payload: Record<string, unknown>): string {
-  const values = Object.values(payload);
-  const text = values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(payload);
+/** Returns the beginning of {@link previewOf}. */
+export function cutPreview(payload: Record<string, unknown>, side: PayloadSide, key?: string): string {
+  const text = previewOf(payload, side, key);
   return text.length <= PREVIEW_CHARS ? text : `${text.slice(0, PREVIEW_CHARS).toWellFormed()}…`;
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../../support/databases.ts";
-import { Scenario, type Wire } from "../scenario.ts";
+import { AUTH_CONFIG, Scenario, type Wire } from "../scenario.ts";
 
 type Headers = Record<string, string>;
 const alice: Headers = { authorization: "Bearer alice" };
@@ -9,7 +9,7 @@ const bob: Headers = { authorization: "Bearer bob" };
 describe.each(databases)("filters of handlers on %s", (database) => {
   let api: Scenario;
   beforeAll(async () => {
-    api = await Scenario.start(database, {}, { config: "test/graphs/scenarios/auth.json" });
+    api = await Scenario.start(database, {}, { config: AUTH_CONFIG });
   });
   afterAll(() => api.stop());
 

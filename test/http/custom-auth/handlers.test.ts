@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openOn } from "../../support/storage.ts";
 import { until } from "../../support/until.ts";
 import { ADMIN, closedService, newCaller } from "../callers.ts";
-import type { Scenario, Wire } from "../scenario.ts";
+import { AUTH_CONFIG, type Scenario, type Wire } from "../scenario.ts";
 
 type Headers = Record<string, string>;
 const bearer = (name: string): Headers => ({ authorization: `Bearer ${name}` });
@@ -14,7 +14,7 @@ const bob = bearer("bob");
 describe("handlers of an authentication module", () => {
   let api: Scenario;
   beforeAll(async () => {
-    api = await closedService("sqlite", {}, { config: "test/graphs/scenarios/auth.json" });
+    api = await closedService("sqlite", {}, { config: AUTH_CONFIG });
   });
   afterAll(() => api.stop());
 

@@ -5,7 +5,7 @@ import { agentServerRoutes } from "../../../src/agent-server/contract/routes.ts"
 import { databases } from "../../support/databases.ts";
 import type { Answer } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
-import { Scenario, type Wire } from "../scenario.ts";
+import { AUTH_CONFIG, Scenario, type Wire } from "../scenario.ts";
 
 const { system: _, ui: __, ...agents } = agentServerRoutes;
 const ROUTES = { ...agents, app_runs: appRunRoutes, app_threads: appThreadRoutes };
@@ -136,7 +136,7 @@ describe.each(databases)("a user of an authentication handler on %s", (database)
   const bob = bearer("bob");
 
   beforeAll(async () => {
-    api = await Scenario.start(database, {}, { config: "test/graphs/scenarios/auth.json" });
+    api = await Scenario.start(database, {}, { config: AUTH_CONFIG });
     shared = await fill("getThread");
   });
   afterAll(() => api.stop());

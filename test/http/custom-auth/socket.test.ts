@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { until } from "../../support/until.ts";
-import { Scenario, type Wire } from "../scenario.ts";
+import { AUTH_CONFIG, Scenario, type Wire } from "../scenario.ts";
 
 type Headers = Record<string, string>;
 const alice: Headers = { authorization: "Bearer alice" };
@@ -12,7 +12,7 @@ describe("a WebSocket of a user on a thread of another user", () => {
   let api: Scenario;
   let url: string;
   beforeAll(async () => {
-    api = await Scenario.start("sqlite", {}, { config: "test/graphs/scenarios/auth.json" });
+    api = await Scenario.start("sqlite", {}, { config: AUTH_CONFIG });
     url = await api.service.listen();
   });
   afterAll(() => api.stop());

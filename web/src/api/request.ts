@@ -1,3 +1,4 @@
+import { createStore } from "../store.ts";
 import { credentials, refuse } from "./credentials.ts";
 
 /** Path of the web app with a trailing slash, including a mount prefix. The server writes the path into this `meta` element. */
@@ -16,6 +17,18 @@ export interface ValidationIssue {
   loc?: (string | number)[];
   msg?: string;
   input?: unknown;
+}
+
+/** Whether the last request had no response, and the time of the last response. */
+export const connection = createStore<{ isLost: boolean; last_response_ms: number }>({
+  isLost: false,
+  last_response_ms: Date.now(),
+});
+
+function noteConnection(isLost: boolean): void {
+  const before = connection.get();
+  if (isLost === before.isLost && !isLost) before.last_response_ms = Date.now();
+  else connection.set({ isLost, last_response_ms: isLost ? before.last_response_ms : Date.now() });
 }
 
 /** Error for a response that is not 2xx, or for a missing response (status 0). The message comes from the response, if it has one. */
@@ -65,8 +78,10 @@ export async function send(method: string, path: string, options: RequestOptions
     credentials: "omit",
   }).catch((error: Error) => {
     if (error.name === "AbortError") throw error;
+    noteConnection(true);
     throw new RequestError(0, NO_RESPONSE);
   });
+  noteConnection(false);
   if (response.status === 401) refuse(sender);
   if (!response.ok) throw errorOf(response.status, response.statusText, await response.text().catch(() => ""));
   return response;
@@ -156,15 +171,24 @@ function urlOf(path: string, query: RequestOptions["query"] = {}): string {
 function errorOf(status: number, statusText: string, text: string): RequestError {
   const body = parsed(text) as { detail?: unknown; error?: unknown; message?: unknown } | null | undefined;
   const detail = body?.detail ?? body?.error ?? body?.message;
-  if (typeof detail === "string") return new RequestError(status, detail);
+  if (typeof detail === "string") {
+    const [, field, problem] = /^path\.(\w+): (.+)$/s.exec(detail) ?? [];
+    return new RequestError(status, field ? invalidId(field, problem as string) : detail);
+  }
   if (!Array.isArray(detail))
     return new RequestError(status, `The request failed with HTTP status ${status} ${statusText}`);
   const issues = detail as ValidationIssue[];
+  const ofPath = issues.find(({ loc }) => loc?.[0] === "path");
+  if (ofPath) return new RequestError(status, invalidId(String(ofPath.loc?.[1]), ofPath.msg ?? "is invalid"), issues);
   const sentences = issues.map(
     ({ loc = [], msg = "" }) => `${loc.slice(1).join(".")}${loc.length > 1 ? ": " : ""}${msg}`,
   );
   return new RequestError(status, sentences.join("; "), issues);
 }
+
+/** Explains a rejected ID, which comes from the address of the page. */
+const invalidId = (field: string, problem: string): string =>
+  `The address of this page has an invalid ID (${field} ${problem.replace(/\.$/, "")}). Check the link, or open the item from its list.`;
 
 function parsed(text: string): unknown {
   try {

@@ -1,6 +1,7 @@
 import { Outlet } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { IS_PUBLIC_PAGE } from "../api/request.ts";
+import { ConnectionBanner } from "./connection.tsx";
 import { PaletteOpener } from "./header.tsx";
 import { KeyList } from "./key-list.tsx";
 import { useKeyboard, useKeys } from "./keys.ts";
@@ -35,8 +36,11 @@ function AppFrame({ isSearching, onSearch, onClose }: { isSearching: boolean; on
     <PaletteOpener value={onSearch}>
       <div className="flex h-full max-sm:flex-col">
         <SideBar />
-        <div className="min-h-0 min-w-0 flex-1">
-          <Outlet />
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+          <ConnectionBanner />
+          <div className="min-h-0 flex-1">
+            <Outlet />
+          </div>
         </div>
       </div>
       {isSearching && (

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useState } from "react";
 import { signIn, useCredentials } from "../api/credentials.ts";
 import { APP_PATH } from "../api/request.ts";
 import { sessionQuery } from "../api/session.ts";
@@ -8,10 +8,17 @@ import { CodeBlock } from "../ui/code-block.tsx";
 import { Checkbox, Field, Input } from "../ui/form/field.tsx";
 import { ErrorState } from "../ui/states.tsx";
 
+/** Removes the content that index.html shows while the app loads. */
+export const removeShell = (): void => document.getElementById("shell")?.remove();
+
 /** Shows the app after the session has loaded, or the sign-in form if the server rejects the credentials. */
 export function SignInGate({ children }: { children: ReactNode }) {
   const { refused, key } = useCredentials();
   const session = useQuery({ ...sessionQuery, enabled: !refused });
+  const isReady = refused || session.data !== undefined || session.error !== null;
+  useEffect(() => {
+    if (isReady) removeShell();
+  }, [isReady]);
   if (refused) return <SignIn wasRefused={key !== undefined} />;
   if (session.data) return children;
   if (session.error) return <ErrorState error={session.error} retry={() => void session.refetch()} />;

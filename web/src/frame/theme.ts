@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
-/** Local storage key of the theme. public/theme.js reads the same key before the first paint. */
+/** Local storage key of the theme. index.html reads the same key before the first paint. */
 const KEY = "threadmill.theme";
 const DARK = "(prefers-color-scheme: dark)";
 const listeners = new Set<() => void>();

@@ -4,7 +4,8 @@ import { Button } from "./button.tsx";
 
 const CONFIRMATION_MS = 1_500;
 
-export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+/** @param text the text, or a function that returns it for values that are expensive to format */
+export function Copy({ text, label = "Copy" }: { text: string | (() => string); label?: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -17,7 +18,9 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
       small
       square
       aria-label={copied ? "Copied" : label}
-      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+      onClick={() =>
+        void navigator.clipboard.writeText(typeof text === "string" ? text : text()).then(() => setCopied(true))
+      }
     >
       {copied ? <Check size={14} className="text-success" /> : <CopyIcon size={14} />}
     </Button>

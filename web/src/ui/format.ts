@@ -35,6 +35,17 @@ export const rough = (value: Maybe): string =>
 export const fixed = (value: Maybe, decimals: number): string =>
   isMissing(value) ? DASH : withMinus(value.toFixed(decimals));
 
+/**
+ * Returns the number of decimals with which all values of a column have at least three significant digits at the largest value. Undefined
+ * if all values are integers above 1, such as ratings.
+ */
+export function decimalsFor(values: readonly Maybe[]): number | undefined {
+  const known = values.filter((value): value is number => !isMissing(value));
+  const max = Math.max(0, ...known.map(Math.abs));
+  if (known.length === 0 || (max > 1 && known.every(Number.isInteger))) return undefined;
+  return max >= 100 ? 0 : max >= 10 ? 1 : max > 1 ? 2 : max > 0.001 ? 3 : undefined;
+}
+
 export const count = (value: Maybe): string => (isMissing(value) ? DASH : INTEGER.format(value));
 
 /** Formats a difference with its sign: `+0.035`, `−0.022`, `±0`. */

@@ -30,6 +30,9 @@ export function EmptyState({
   );
 }
 
+/** Whether a repeated request would be rejected again, because the server could not read it. */
+const isPermanent = (error: Error): boolean => "status" in error && error.status === 422;
+
 export function ErrorState({ error, retry }: { error: Error; retry?: () => void }) {
   return (
     <div
@@ -38,7 +41,7 @@ export function ErrorState({ error, retry }: { error: Error; retry?: () => void 
     >
       <CircleAlert size={16} className="mt-0.5 shrink-0 text-error" aria-hidden />
       <p className="min-w-0 flex-1 break-words text-body">{error.message}</p>
-      {retry && (
+      {retry && !isPermanent(error) && (
         <Button small onClick={() => retry()}>
           <RotateCw size={13} /> Try again
         </Button>

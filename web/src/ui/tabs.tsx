@@ -21,7 +21,7 @@ export function Tabs<Value extends string>({
     <Radix.Root
       value={value}
       onValueChange={(chosen) => onChange(chosen as Value)}
-      className={classes(fill && "flex min-h-0 flex-1 flex-col")}
+      className={classes(fill && "flex min-h-0 min-w-0 flex-1 flex-col")}
     >
       <Radix.List
         aria-label={label}
@@ -31,7 +31,7 @@ export function Tabs<Value extends string>({
           <Radix.Trigger
             key={tab.value}
             value={tab.value}
-            className="-mb-px whitespace-nowrap border-transparent border-b-2 py-2 font-medium text-table text-text-2 -outline-offset-2 hover:text-text data-[state=active]:border-accent-text data-[state=active]:text-text"
+            className="-mb-px whitespace-nowrap rounded-t-sm border-transparent border-b-2 py-2 font-medium text-table text-text-2 -outline-offset-2 hover:text-text data-[state=active]:border-accent-text data-[state=active]:text-text"
           >
             {tab.label}
           </Radix.Trigger>
@@ -41,7 +41,7 @@ export function Tabs<Value extends string>({
         <Radix.Content
           key={tab.value}
           value={tab.value}
-          className={fill ? "flex min-h-0 flex-1 flex-col data-[state=inactive]:hidden" : "pt-4"}
+          className={fill ? "flex min-h-0 min-w-0 flex-1 flex-col data-[state=inactive]:hidden" : "pt-4"}
         >
           {tab.content}
         </Radix.Content>

@@ -6,6 +6,7 @@ import type { Log } from "../../../platform/lib/log.ts";
 import { unlessAborted } from "../../../platform/lib/signal.ts";
 import { FetchResponses, requestOf } from "../../graph-hosts/fetch-exchange.ts";
 import type { CheckpointWrite, HostRequest, RunKwargs, TokenAnswer, TokenRequest } from "../../graph-hosts/host.ts";
+import { listAncestors } from "../../storage/checkpoints/ancestors.ts";
 import { findCheckpoint, listCheckpoints } from "../../storage/checkpoints/checkpoints.ts";
 import { insertCheckpoint, insertWrites } from "../../storage/checkpoints/inserts.ts";
 import { holdsLease } from "../../storage/run-leases.ts";
@@ -61,6 +62,7 @@ export class HostRequests {
         return this.#journal.commit(this.#stepOf(request));
       case "get":
       case "list":
+      case "ancestors":
         // A run must read its own writes, including writes that are not committed yet.
         await this.#journal.written();
         return readCheckpoints(database, request);
@@ -191,6 +193,8 @@ export async function readCheckpoints(database: Database, request: HostRequest):
         if (request.thread_id === undefined)
           throw new Error("Listing checkpoints requires a thread_id: set configurable.thread_id in the config.");
         return await listCheckpoints(request.metadata ? database.search : database.read, request);
+      case "ancestors":
+        return await listAncestors(database.read, request);
       case "token":
         throw new Error(
           "OAuth tokens are available only during a run, not while the graph is being loaded or its state is being read.",

@@ -5,13 +5,15 @@ import { fileURLToPath } from "node:url";
 import type { FromHost, HostSetup, LogLevel, ToHost } from "../host.ts";
 import type { Interpreter } from "./interpreter.ts";
 
-/** `queries`: reads and updates states. */
-export type HostRole = "runs" | "queries";
+/** `queries`: reads and updates states. `auth`: the handlers that langgraph.json names. `app`: the HTTP app. */
+export type HostRole = "runs" | "queries" | "auth" | "app";
 
 /** Messages that only processes know. */
-type ToProcess =
+export type ToProcess =
   | ToHost
   | { type: "load"; setup: object; role: HostRole; jobs: number; memory_mb: number }
+  /** A reply whose value is bytes, in base64. */
+  | { type: "reply"; id: number; bytes: string }
   | { type: "taken"; run_id: string; epoch: number; chars: number }
   | { type: "end"; grace_ms: number };
 type FromProcess = FromHost | { type: "hello"; protocol: number };
@@ -31,13 +33,15 @@ export class HostProcess {
   readonly #socket: Duplex;
   readonly #stderr: string[] = [];
   readonly exited: Promise<string>;
+  readonly interpreter: Interpreter;
   isRunning = true;
   onMessage: (message: FromHost) => void = () => undefined;
   onLine: (level: LogLevel, line: string) => void = () => undefined;
 
-  constructor({ path }: Interpreter, { env, project_dir }: HostSetup) {
+  constructor(interpreter: Interpreter, { env, project_dir }: HostSetup) {
+    this.interpreter = interpreter;
     // A process group of its own, so that the host's end also ends the programs that its tools have started.
-    this.#child = spawn(path, ["-P", "-X", "utf8", "-m", "threadmill_host"], {
+    this.#child = spawn(interpreter.path, ["-P", "-X", "utf8", "-m", "threadmill_host"], {
       cwd: project_dir,
       env: { ...env, PYTHONPATH: PACKAGES, PYTHONDONTWRITEBYTECODE: "1" },
       stdio: ["ignore", "pipe", "pipe", "pipe"],

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { delimiter, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 
@@ -8,6 +8,8 @@ export interface Interpreter {
   path: string;
   /** Such as `3.12.1`. */
   version: string;
+  /** Set if it is older than {@link PythonSearch.version}. */
+  warning?: string;
 }
 
 export interface PythonSearch {
@@ -30,7 +32,8 @@ interface Candidate {
   isNamed: boolean;
 }
 
-interface Probe {
+/** What an interpreter answers. */
+export interface Probe {
   version: string;
   packages: Record<string, string | null>;
 }
@@ -62,14 +65,16 @@ const isAtLeast = (version: string, [major, minor]: readonly [number, number]): 
  * Finds the interpreter of a project: the named one, the virtual environment of the project, the active environment, or the first one on
  * the PATH that fits.
  *
+ * @param known what fitting interpreters have answered, so that they are not asked again: on a busy machine the answer may come too late
  * @throws PythonError
  */
-export async function findPython(search: PythonSearch): Promise<Interpreter> {
+export async function findPython(search: PythonSearch, known = new Map<string, Probe>()): Promise<Interpreter> {
   const { project_dir, version } = search;
   const wanted = version ? ([3, Number(version.split(".")[1])] as const) : OLDEST;
   const seen: string[] = [];
   for (const candidate of candidates(search)) {
-    const probe = await probeOf(candidate.path, search);
+    const key = keyOf(candidate.path);
+    const probe = known.get(key) ?? (await probeOf(candidate.path, search));
     if (!probe) {
       if (search.path !== undefined)
         throw new PythonError(`THREADMILL_PYTHON names ${search.path}, which cannot be executed.`);
@@ -87,7 +92,11 @@ export async function findPython(search: PythonSearch): Promise<Interpreter> {
       continue;
     }
     requireLangGraph(candidate, probe, project_dir);
-    return { path: candidate.path, version: probe.version };
+    known.set(key, probe);
+    const found = { path: candidate.path, version: probe.version };
+    if (isAtLeast(probe.version, wanted)) return found;
+    const warning = `${candidate.label} is Python ${probe.version}, which is older than python_version (${version}) in langgraph.json. Create the environment with Python ${version}, or change python_version.`;
+    return { ...found, warning };
   }
   const looked_at = seen.length > 0 ? ` (looked at: ${seen.join(", ")})` : "";
   throw new PythonError(
@@ -140,6 +149,8 @@ const onPath = (name: string, env: PythonSearch["env"]): string | undefined =>
     .split(delimiter)
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path));
+
+const keyOf = (path: string): string => `${path} ${statSync(path, { throwIfNoEntry: false })?.mtimeMs}`;
 
 /** Undefined if the file cannot be executed or is no Python. */
 async function probeOf(path: string, { project_dir, env }: PythonSearch): Promise<Probe | undefined> {

@@ -1,6 +1,16 @@
-import type { FromHost, GraphHost, HostListener, HostSetup, StagedUpdate, StartHost, ToHost } from "../host.ts";
-import { HostProcess, type HostRole } from "./host-process.ts";
-import { findPython, type Interpreter } from "./interpreter.ts";
+import type {
+  FromHost,
+  GraphHost,
+  HostListener,
+  HostRequest,
+  HostSetup,
+  ModuleExport,
+  StagedUpdate,
+  StartHost,
+  ToHost,
+} from "../host.ts";
+import { HostProcess, type HostRole, type ToProcess } from "./host-process.ts";
+import { findPython, type Interpreter, type Probe } from "./interpreter.ts";
 
 export interface PythonHostOptions {
   role: HostRole;
@@ -23,6 +33,7 @@ const KILL_DELAY_MS = 500;
 /** The processes of Python hosts. One that has imported LangGraph and not the project waits for the next host. */
 export class PythonProcesses {
   readonly #options: PythonProcessesOptions;
+  readonly #probes = new Map<string, Probe>();
   #spare: { process: HostProcess; key: string } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -47,7 +58,7 @@ export class PythonProcesses {
   async #take(setup: HostSetup): Promise<HostProcess> {
     const { project_dir, env } = setup;
     const search = { project_dir, env, path: this.#options.python, version: setup.python?.version };
-    const interpreter = await findPython(search);
+    const interpreter = await findPython(search, this.#probes);
     const key = JSON.stringify([interpreter, project_dir, env]);
     const spare = this.#spare;
     this.#spare = undefined;
@@ -81,7 +92,9 @@ class PythonHost implements GraphHost {
     this.#listener = listener;
     found.then(
       (process) => this.#use(process, setup, options),
-      (error: Error) => this.#reportUnavailable(setup, error.message),
+      // Every request needs the handlers, so the next one looks for an interpreter again.
+      ({ message }: Error) =>
+        options.role === "auth" ? listener.onExit(message) : this.#reportUnavailable(setup, message),
     );
   }
 
@@ -126,14 +139,17 @@ class PythonHost implements GraphHost {
       process.send([{ type: "taken", run_id, epoch, chars }]);
     }
     markLanguage(message);
+    const { warning } = process.interpreter;
+    if (message.type === "loaded" && warning) message.warnings.push(warning);
     if (message.type === "trace") message.runs = toBytes(message.runs);
+    if (message.type === "request") decodeBody(message.request);
     if (message.type !== "query_result") this.#listener.onMessage(message);
     else if (this.#embedding.delete(message.id)) this.#listener.onMessage(withVectors(message));
     else this.#listener.onMessage(withPage(message));
   }
 
   #flush(): void {
-    if (this.#process && this.#batch.length > 0) this.#process.send(this.#batch.splice(0));
+    if (this.#process && this.#batch.length > 0) this.#process.send(this.#batch.splice(0).map(withText));
   }
 
   /** Stays without a process: each graph has failed to load, and queries fail with the reason. A reload starts another host. */
@@ -158,12 +174,21 @@ class PythonHost implements GraphHost {
   }
 }
 
-function toProcessSetup({ graphs, project_dir, python, embed, auth, app }: HostSetup): object {
-  const modules = graphs.map(({ graph_id, file, export_name }) => {
-    const isFile = file.startsWith("/");
-    return { graph_id, file: isFile ? file : null, module: isFile ? null : file, export_name };
-  });
-  return { graphs: modules, project_dir, sys_path: python?.sys_path ?? [], embed, auth, app };
+function toProcessSetup({ graphs, project_dir, python, embed, auth, app, encryption }: HostSetup): object {
+  return {
+    graphs: graphs.map(({ graph_id, ...module }) => ({ graph_id, ...toModule(module) })),
+    project_dir,
+    sys_path: python?.sys_path ?? [],
+    embed: embed && "file" in embed ? toModule(embed) : embed,
+    auth: auth && toModule(auth),
+    app: app && toModule(app),
+    encryption: encryption && toModule(encryption),
+  };
+}
+
+function toModule({ file, export_name }: ModuleExport): object {
+  const isFile = file.startsWith("/");
+  return { file: isFile ? file : null, module: isFile ? null : file, export_name };
 }
 
 /** Marks the checkpoints that a message stores. */
@@ -178,7 +203,21 @@ function markLanguage(message: FromHost): void {
 /** Runs of a trace and pages of the history are text in the frame, and bytes in the service. */
 const toBytes = (text: unknown) => new Uint8Array(Buffer.from(text as string));
 
-function withPage(message: Extract<FromHost, { type: "query_result" }>): FromHost {
+/** Chunks of HTTP bodies are base64 in the frame. */
+const fromBase64 = (text: unknown) => new Uint8Array(Buffer.from(text as string, "base64"));
+
+function withText(message: ToHost): ToProcess {
+  if (message.type !== "reply" || !(message.value instanceof Uint8Array)) return message;
+  return { type: "reply", id: message.id, bytes: Buffer.from(message.value).toString("base64") };
+}
+
+function decodeBody(request: HostRequest): void {
+  const fetch = request.op === "app_fetch" ? request.request : request.op === "fetch" ? request : undefined;
+  if (fetch?.body) fetch.body = fromBase64(fetch.body);
+}
+
+function withPage(message: Extract<FromHost, { type: "query_result" }> & { bytes?: string }): FromHost {
+  if (message.bytes !== undefined) return { ...message, value: fromBase64(message.bytes) };
   const { states } = (message.value ?? {}) as { states?: unknown };
   if (typeof states !== "string") return message;
   return { ...message, value: { ...(message.value as object), states: toBytes(states) } };

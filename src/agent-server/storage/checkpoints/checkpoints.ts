@@ -20,7 +20,7 @@ export async function findCheckpoint(
 }
 
 /** No run has this id. */
-const NO_RUN = "";
+export const NO_RUN = "";
 
 const COLUMNS = [
   "thread_id",
@@ -50,7 +50,7 @@ const findQuery = prepared<Namespace & { checkpoint_id: string; without: string 
 );
 
 /** Approximate maximum number of characters of values and writes in a page. A page contains at least one checkpoint. */
-const MAX_CHARS = 16_000_000;
+export const MAX_CHARS = 16_000_000;
 
 /** Returns checkpoints, newest first. `isWhole` is false if {@link MAX_CHARS} ended the page before its limit. */
 export async function listCheckpoints(
@@ -107,7 +107,7 @@ async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<Chec
  * Keeps the write with the highest layer at each position of a task; rows are ordered by layer. Returns writes in the order in which
  * LangGraph applies them: by path (in code points, which is the order of UTF-8 bytes), task and position.
  */
-function newestLayer(writes: (WriteData & { layer: number })[]): WriteData[] {
+export function newestLayer(writes: (WriteData & { layer: number })[]): WriteData[] {
   const newest = writes
     .filter(({ task_id, idx }, i) => writes[i + 1]?.task_id !== task_id || writes[i + 1]?.idx !== idx)
     .map(({ layer: _, ...write }) => write);

@@ -1,6 +1,6 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Bot } from "lucide-react";
-import { type Page, rootRoute, textOf } from "../../page.ts";
+import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
 import { findAssistants } from "./queries.ts";
 
 export interface AgentsSearch {
@@ -16,7 +16,10 @@ export const agentsRoute = createRoute({
     graph: textOf(search.graph),
     q: textOf(search.q),
   }),
-  component: lazyRouteComponent(() => import("./agents-page.tsx"), "AgentsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./agents-page.tsx")),
+    "AgentsPage",
+  ),
 });
 
 export const SECTIONS = ["graph", "configuration", "versions"] as const;
@@ -38,7 +41,10 @@ export const agentRoute = createRoute({
     version: Number.isInteger(search.version) ? Number(search.version) : undefined,
     xray: search.xray === true || undefined,
   }),
-  component: lazyRouteComponent(() => import("./agent-page.tsx"), "AgentPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./agent-page.tsx")),
+    "AgentPage",
+  ),
 });
 
 export const agents: Page = {

@@ -1,6 +1,6 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Plug } from "lucide-react";
-import { type Page, rootRoute, textOf } from "../../page.ts";
+import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
 
 export interface ConnectionsSearch {
   create?: true;
@@ -15,7 +15,10 @@ export const connectionsRoute = createRoute({
     create: search.create === true ? true : undefined,
     connect: textOf(search.connect),
   }),
-  component: lazyRouteComponent(() => import("./connections-page.tsx"), "ConnectionsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./connections-page.tsx")),
+    "ConnectionsPage",
+  ),
 });
 
 export const connections: Page = {

@@ -2,7 +2,7 @@ import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Rocket } from "lucide-react";
 import type { DeploymentsList } from "../../../../src/control-plane/contract/records.ts";
 import { api } from "../../api/request.ts";
-import { type Page, rootRoute, textOf } from "../../page.ts";
+import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
 
 export interface DeploymentsSearch {
   /** Filter text for the deployment's name. */
@@ -18,7 +18,10 @@ export const deploymentsRoute = createRoute({
     name: textOf(search.name),
     create: search.create === true ? true : undefined,
   }),
-  component: lazyRouteComponent(() => import("./deployments-page.tsx"), "DeploymentsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./deployments-page.tsx")),
+    "DeploymentsPage",
+  ),
 });
 
 export const TABS = ["revisions", "logs", "secrets"] as const;
@@ -48,7 +51,10 @@ export const deploymentRoute = createRoute({
     level: LEVELS.find((level) => level === search.level),
     text: textOf(search.text),
   }),
-  component: lazyRouteComponent(() => import("./deployment-page.tsx"), "DeploymentPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./deployment-page.tsx")),
+    "DeploymentPage",
+  ),
 });
 
 export const deployments: Page = {

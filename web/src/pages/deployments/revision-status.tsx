@@ -19,14 +19,9 @@ const KINDS: Record<RevisionStatus, StatusKind> = {
   UNKNOWN: "off",
 };
 
-/**
- * Statuses of revisions that can be redeployed. The status does not show whether a failed or interrupted revision was ever deployed: if
- * not, the server rejects the redeployment.
- */
-const REDEPLOYABLE: readonly RevisionStatus[] = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"];
-
 export const isInProgress = ({ status }: Revision): boolean => ["pending", "running"].includes(KINDS[status]);
-export const canRedeploy = ({ status }: Revision): boolean => REDEPLOYABLE.includes(status);
+/** Only a revision that was deployed can be redeployed. The status of failed and interrupted revisions does not tell that. */
+export const canRedeploy = ({ status }: Revision): boolean => status === "DEPLOYED";
 
 /** Formats a status such as `BUILD_FAILED` as `build failed`. */
 export const statusLabel = (status: string): string => status.toLowerCase().replaceAll("_", " ");

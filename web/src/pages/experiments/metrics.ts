@@ -1,7 +1,17 @@
 import type { KeyConfig } from "../../../../src/experiments/contract/feedback/feedback-configs.ts";
 import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { KeyStats, Session } from "../../../../src/experiments/contract/sessions.ts";
-import { DASH, delta, duration, number, percent, percentagePoints, seconds } from "../../ui/format.ts";
+import {
+  DASH,
+  decimalsFor,
+  delta,
+  duration,
+  fixed,
+  number,
+  percent,
+  percentagePoints,
+  seconds,
+} from "../../ui/format.ts";
 
 export interface Metric {
   /** Metric ID, such as `feedback.correctness`, `summary.f1`, `latency` or `error`. */
@@ -25,7 +35,7 @@ export function metricsOf(sessions: readonly Session[], configs: readonly KeyCon
     name,
     isLowerBetter: lower.has(key),
     valueOf: (session) => statsOf(session)?.[key]?.avg ?? null,
-    format: number,
+    format: columnFormat(sessions.map((session) => statsOf(session)?.[key]?.avg)),
     formatChange: (by) => delta(by),
   });
   return [
@@ -53,6 +63,12 @@ const ERRORS: Metric = {
   format: percent,
   formatChange: (by) => delta(by, percentagePoints),
 };
+
+/** Formats all values of a column with the same number of decimals. */
+function columnFormat(values: readonly (number | null | undefined)[]): Metric["format"] {
+  const decimals = decimalsFor(values);
+  return decimals === undefined ? number : (value) => fixed(value, decimals);
+}
 
 type StatsOf = (session: Session) => Session["feedback_stats"];
 export const runStats: StatsOf = (session) => session.feedback_stats;

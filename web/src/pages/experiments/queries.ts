@@ -4,6 +4,7 @@ import type { Dataset } from "../../../../src/experiments/contract/datasets/data
 import type { Example } from "../../../../src/experiments/contract/datasets/examples.ts";
 import type { Feedback } from "../../../../src/experiments/contract/feedback/feedback.ts";
 import type { KeyConfig } from "../../../../src/experiments/contract/feedback/feedback-configs.ts";
+import type { PayloadSide } from "../../../../src/experiments/contract/preview.ts";
 import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
@@ -75,26 +76,38 @@ export const examplesQuery = (dataset_id: string, text: string | undefined) =>
     ...paged,
   });
 
+/** Keys of the inputs and expected outputs of a dataset's first examples. */
+export const payloadKeysQuery = (dataset: string) =>
+  queryOptions({
+    queryKey: [...EXPERIMENTS, "payload-keys", dataset],
+    queryFn: async ({ signal }): Promise<Record<PayloadSide, string[]>> => {
+      const examples = await api.get<Example[]>("/api/v1/examples", { query: { dataset, limit: 20 }, signal });
+      const keysOf = (side: PayloadSide) => [...new Set(examples.flatMap((each) => Object.keys(each[side] ?? {})))];
+      return { inputs: keysOf("inputs"), outputs: keysOf("outputs") };
+    },
+    staleTime: 60_000,
+  });
+
 export const exampleQuery = (id: string) =>
   queryOptions({
     queryKey: [...EXPERIMENTS, "example", id],
     queryFn: ({ signal }) => api.get<Example>(`/api/v1/examples/${encodeURIComponent(id)}`, { signal }),
   });
 
-/** An experiment's runs with previews of inputs and outputs. By default, the runs are in the order of the examples. */
+/** An experiment's runs with previews of inputs and outputs, or with the outputs. By default, the runs are in the order of the examples. */
 export const rowsQuery = (
   dataset_id: string,
   session_id: string,
-  { sort, onlyErrors }: { sort: Sort | undefined; onlyErrors: boolean },
+  { sort, onlyErrors, isWhole }: { sort: Sort | undefined; onlyErrors: boolean; isWhole: boolean },
 ) =>
   infiniteQueryOptions({
-    queryKey: [...EXPERIMENTS, "rows", dataset_id, session_id, sort, onlyErrors],
+    queryKey: [...EXPERIMENTS, "rows", dataset_id, session_id, sort, onlyErrors, isWhole],
     queryFn: ({ pageParam, signal }) =>
       api.post<ExampleWithRuns[]>(
         `/api/v1/datasets/${dataset_id}/runs`,
         {
           session_ids: [session_id],
-          preview: true,
+          preview: !isWhole,
           limit: PAGE,
           offset: pageParam,
           sort_params: sort && { sort_by: sort.by, sort_order: sort.descending ? "DESC" : "ASC" },

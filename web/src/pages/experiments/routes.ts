@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { rootRoute, textOf } from "../../page.ts";
+import { rootRoute, textOf, whenOnline } from "../../page.ts";
 import type { Sort } from "../../ui/table/columns.ts";
 
 /** Parses the parameters of a list: search text and sort order. A column name with a leading `-` sorts in descending order. */
@@ -9,7 +9,10 @@ export const datasetsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments",
   validateSearch: (search): { q?: string; sort?: string } => listSearch(search),
-  component: lazyRouteComponent(() => import("./datasets/datasets-page.tsx"), "DatasetsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./datasets/datasets-page.tsx")),
+    "DatasetsPage",
+  ),
 });
 
 export interface DatasetSearch {
@@ -30,7 +33,10 @@ export const datasetRoute = createRoute({
     const isExamples = search.tab === "examples" || (example !== undefined && search.tab === undefined);
     return { ...listSearch(search), tab: isExamples ? "examples" : undefined, chosen: textOf(search.chosen), example };
   },
-  component: lazyRouteComponent(() => import("./datasets/dataset-page.tsx"), "DatasetPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./datasets/dataset-page.tsx")),
+    "DatasetPage",
+  ),
 });
 
 export interface SessionSearch {
@@ -48,7 +54,10 @@ export const sessionRoute = createRoute({
     run: textOf(search.run),
     only: search.only === "errors" ? "errors" : undefined,
   }),
-  component: lazyRouteComponent(() => import("./sessions/session-page.tsx"), "SessionPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./sessions/session-page.tsx")),
+    "SessionPage",
+  ),
 });
 
 /** Parses a sort order from the URL: a column name, with a leading `-` for descending order. */

@@ -1,20 +1,26 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { MessageSquareCode } from "lucide-react";
-import { type Page, rootRoute, textOf } from "../../page.ts";
+import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
 import { findPrompts } from "./queries.ts";
 
 export const promptsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/prompts",
   validateSearch: (search): { q?: string } => ({ q: textOf(search.q) }),
-  component: lazyRouteComponent(() => import("./prompts-page.tsx"), "PromptsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./prompts-page.tsx")),
+    "PromptsPage",
+  ),
 });
 
 /** The commit is part of the path, because the router parses a hash such as `12e45678` in the query string as a number. */
 export const promptRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/prompts/$name/{-$commit}",
-  component: lazyRouteComponent(() => import("./prompt-page.tsx"), "PromptPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./prompt-page.tsx")),
+    "PromptPage",
+  ),
 });
 
 const PALETTE_LIMIT = 6;

@@ -1,13 +1,16 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { ListChecks } from "lucide-react";
-import { type Page, rootRoute, textOf } from "../../page.ts";
+import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
 import { findQueues } from "./queries.ts";
 
 export const queuesRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/queues",
   validateSearch: (search): { q?: string; sort?: string } => ({ q: textOf(search.q), sort: textOf(search.sort) }),
-  component: lazyRouteComponent(() => import("./queues-page.tsx"), "QueuesPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./queues-page.tsx")),
+    "QueuesPage",
+  ),
 });
 
 export const queueRoute = createRoute({
@@ -17,7 +20,10 @@ export const queueRoute = createRoute({
     /** The number of items that the user has skipped. */
     skip: Number.isSafeInteger(search.skip) && Number(search.skip) > 0 ? Number(search.skip) : undefined,
   }),
-  component: lazyRouteComponent(() => import("./queue-page.tsx"), "QueuePage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./queue-page.tsx")),
+    "QueuePage",
+  ),
 });
 
 const PALETTE_LIMIT = 6;

@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Activity } from "lucide-react";
 import type { RunStatus } from "../../../../src/agent-server/contract/records.ts";
-import { type Page, rootRoute, textOf } from "../../page.ts";
+import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
 
 export const STATUSES = [
   "pending",
@@ -40,7 +40,10 @@ export const runsRoute = createRoute({
     since: (Object.keys(SPANS) as Span[]).find((span) => span === search.since),
     run: textOf(search.run),
   }),
-  component: lazyRouteComponent(() => import("./runs-page.tsx"), "RunsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./runs-page.tsx")),
+    "RunsPage",
+  ),
 });
 
 export const runs: Page = {

@@ -1,6 +1,6 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Settings } from "lucide-react";
-import { type Page, rootRoute } from "../../page.ts";
+import { type Page, rootRoute, whenOnline } from "../../page.ts";
 
 export const SECTIONS = ["general", "keys", "workspaces"] as const;
 export type Section = (typeof SECTIONS)[number];
@@ -11,7 +11,10 @@ export const settingsRoute = createRoute({
   validateSearch: (search): { section?: Section } => ({
     section: SECTIONS.find((section) => section === search.section),
   }),
-  component: lazyRouteComponent(() => import("./settings-page.tsx"), "SettingsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./settings-page.tsx")),
+    "SettingsPage",
+  ),
 });
 
 export const settings: Page = {

@@ -1,8 +1,11 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { rootRoute } from "../../page.ts";
+import { rootRoute, whenOnline } from "../../page.ts";
 
 export const startRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
-  component: lazyRouteComponent(() => import("./start-page.tsx"), "StartPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./start-page.tsx")),
+    "StartPage",
+  ),
 });

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { SendHorizontal } from "lucide-react";
-import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
+import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { Button } from "../../ui/button.tsx";
 import { FormError, TextArea } from "../../ui/form/field.tsx";
 import { JsonEditor } from "../../ui/form/json-editor.tsx";
-import { fieldsOf } from "../../ui/form/json-schema.ts";
+import { allowsText, fieldsOf, resolve } from "../../ui/form/json-schema.ts";
 import { SchemaForm } from "../../ui/form/schema-form.tsx";
 import { Segmented } from "../../ui/form/segmented.tsx";
 import { Select } from "../../ui/form/select.tsx";
@@ -13,7 +13,48 @@ import { assistantsQuery, schemasQuery } from "../agents/queries.ts";
 type Value = Record<string, unknown>;
 type InputMode = "chat" | "form" | "json";
 
+/** Key of the draft of a new thread. */
+export const NEW_DRAFT = "new";
+
+const messageOf = (content: string) => ({ messages: [{ role: "user", content }] });
+
 const LABELS: Record<InputMode, string> = { chat: "Chat", form: "Form", json: "JSON" };
+
+/** What the user has written, in all input formats. */
+interface Draft {
+  text: string;
+  value: unknown;
+  mode?: InputMode;
+}
+
+const EMPTY: Draft = { text: "", value: {} };
+const storageKey = (draft_key: string) => `threadmill.draft.${draft_key}`;
+
+/** A draft survives everything but sending it: a reload, another page, an interrupt in place of the input. */
+function useDraft(draft_key: string) {
+  const [draft, setDraft] = useState<Draft>(() => {
+    try {
+      return { ...EMPTY, ...JSON.parse(sessionStorage.getItem(storageKey(draft_key)) ?? "{}") };
+    } catch {
+      return EMPTY;
+    }
+  });
+  useEffect(() => {
+    if (draft.text === "" && Object.keys(draft.value ?? {}).length === 0)
+      sessionStorage.removeItem(storageKey(draft_key));
+    else sessionStorage.setItem(storageKey(draft_key), JSON.stringify(draft));
+  }, [draft_key, draft]);
+  return {
+    draft,
+    change: (changed: Partial<Draft>) => setDraft((before) => ({ ...before, ...changed })),
+    /** Clears what was sent. Keeps what was written while it was sent. */
+    clear: (sent: Draft) => {
+      // The page of the thread may have replaced this page.
+      sessionStorage.removeItem(storageKey(draft_key));
+      setDraft((now) => ({ ...now, text: now.text === sent.text ? "" : now.text }));
+    },
+  };
+}
 
 /**
  * Edits the input of the next run: as a message if the graph accepts messages, as a form if the graph has an input schema, or as JSON.
@@ -21,6 +62,7 @@ const LABELS: Record<InputMode, string> = { chat: "Chat", form: "Form", json: "J
  * @param onSend starts the run. If the start fails, the input is kept.
  */
 export function Composer({
+  draft_key,
   assistant_id,
   onAssistant,
   isChat,
@@ -28,6 +70,8 @@ export function Composer({
   sendLabel,
   onSend,
 }: {
+  /** Identifies the draft: the thread, or `new`. */
+  draft_key: string;
   assistant_id: string | undefined;
   onAssistant(assistant_id: string): void;
   /** Whether the thread already has messages. */
@@ -38,17 +82,28 @@ export function Composer({
   onSend(input: unknown): Promise<unknown>;
 }) {
   const { data: assistants } = useQuery(assistantsQuery);
-  const { data: schemas } = useQuery({ ...schemasQuery(assistant_id ?? ""), enabled: assistant_id !== undefined });
+  const { data: schemas, error } = useQuery({
+    ...schemasQuery(assistant_id ?? ""),
+    enabled: assistant_id !== undefined,
+  });
   const schema = schemas?.input_schema;
   const fields = fieldsOf(schema);
   const modes: InputMode[] = [];
-  if (isChat || fields.some(([name]) => name === "messages")) modes.push("chat");
+  /** Until the schema is known, the input is a message, so that the user can begin to write. */
+  const isLoading = assistant_id !== undefined && !schemas && !error;
+  const acceptsMessages = isChat || error !== null || fields.some(([name]) => name === "messages");
+  if (isLoading || acceptsMessages) modes.push("chat");
   if (fields.length > 0) modes.push("form");
-  modes.push("json");
-  const [selected, setMode] = useState<InputMode>();
+  if (!isLoading || isChat) modes.push("json");
+  const { draft, change, clear } = useDraft(draft_key);
+  const { text, value, mode: selected } = draft;
   const mode = selected && modes.includes(selected) ? selected : (modes[0] as InputMode);
-  const [text, setText] = useState("");
-  const [value, setValue] = useState<unknown>({});
+  useEffect(() => {
+    // A message that was written before the schema was known becomes the first text of the form.
+    if (isLoading || acceptsMessages || text === "") return;
+    const [name] = fields.find(([, field]) => schema && allowsText(resolve(field, schema))) ?? ["input"];
+    change({ text: "", value: { ...(value as Value), [name]: text } });
+  });
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
   const [isOpen, setOpen] = useState(false);
   const isCollapsed = hasRuns && !isOpen && mode !== "chat";
@@ -57,8 +112,8 @@ export function Composer({
     event.preventDefault();
     setState({ busy: true });
     try {
-      await onSend(mode === "chat" ? { messages: [{ role: "user", content: text }] } : value);
-      setText("");
+      await onSend(mode === "chat" ? messageOf(text) : value);
+      clear(draft);
       setState({});
       setOpen(false);
     } catch (error) {
@@ -77,18 +132,21 @@ export function Composer({
           aria-label="Message"
           placeholder="Write a message… (Enter to send, Shift + Enter for a new line)"
           required
+          autoFocus={draft_key === NEW_DRAFT}
           rows={Math.min(Math.max(text.split("\n").length, 2), 8)}
           value={text}
-          onChange={({ target }) => setText(target.value)}
+          onChange={({ target }) => change({ text: target.value })}
           onKeyDown={sendOnEnter}
         />
       )}
       {mode === "form" && schema && !isCollapsed && (
         <div className="max-h-[40vh] overflow-y-auto px-0.5 pb-1">
-          <SchemaForm schema={schema} value={value as Value} onChange={setValue} />
+          <SchemaForm schema={schema} value={value as Value} onChange={(given) => change({ value: given })} />
         </div>
       )}
-      {mode === "json" && !isCollapsed && <JsonEditor label="Input (JSON)" value={value} onChange={setValue} />}
+      {mode === "json" && !isCollapsed && (
+        <JsonEditor label="Input (JSON)" value={value} onChange={(given) => change({ value: given })} />
+      )}
       <FormError error={state.error} />
       <div className="flex flex-wrap items-center gap-2">
         <Select
@@ -108,7 +166,10 @@ export function Composer({
             label="Input format"
             value={mode}
             options={modes.map((each) => ({ value: each, label: LABELS[each] }))}
-            onChange={setMode}
+            onChange={(chosen) => {
+              const isEmpty = Object.keys(value ?? {}).length === 0;
+              change({ mode: chosen, ...(mode === "chat" && text !== "" && isEmpty && { value: messageOf(text) }) });
+            }}
           />
         )}
         {isCollapsed ? (
@@ -121,7 +182,13 @@ export function Composer({
             type="submit"
             look="primary"
             className="ml-auto"
-            disabled={state.busy || assistant_id === undefined || (mode === "chat" && text.trim() === "")}
+            title={isLoading && !isChat ? "Loading the input schema of the assistant" : undefined}
+            disabled={
+              state.busy ||
+              (isLoading && !isChat) ||
+              assistant_id === undefined ||
+              (mode === "chat" && text.trim() === "")
+            }
           >
             <SendHorizontal size={14} aria-hidden /> {sendLabel}
           </Button>

@@ -7,7 +7,7 @@ import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { AssistantDrawing } from "../agents/drawing.tsx";
 import { assistantsQuery } from "../agents/queries.ts";
-import { Composer } from "./composer.tsx";
+import { Composer, NEW_DRAFT } from "./composer.tsx";
 import { newThreadRoute } from "./page.ts";
 import { startRun } from "./queries.ts";
 
@@ -43,7 +43,7 @@ export function NewThreadPage() {
       {assistant_id && (
         <div className="mx-auto w-full max-w-3xl px-6 pb-4 max-sm:px-4">
           <Composer
-            key={assistant_id}
+            draft_key={NEW_DRAFT}
             assistant_id={assistant_id}
             onAssistant={(assistant) => void navigate({ search: { assistant }, replace: true })}
             isChat={false}

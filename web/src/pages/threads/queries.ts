@@ -7,8 +7,10 @@ import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
 const PAGE = { threads: 50, steps: 60, runs: 100 };
 
-/** Poll interval, to detect runs that other clients start. */
-const POLL_MS = 2_500;
+/** Poll interval of the list of threads. */
+const LIST_POLL_MS = 10_000;
+/** Poll interval of a thread's runs, for a service whose event stream cannot be read. */
+const RUNS_POLL_MS = 15_000;
 
 export type ListedThread = Required<
   Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata" | "interrupts">
@@ -66,7 +68,7 @@ export const threadsQuery = (search: ThreadsSearch) =>
     queryFn: ({ signal, pageParam: offset }) => findThreads(search, { limit: PAGE.threads, offset }, signal),
     initialPageParam: 0,
     getNextPageParam: (last, all) => (last.length < PAGE.threads ? undefined : all.length * PAGE.threads),
-    refetchInterval: 4 * POLL_MS,
+    refetchInterval: LIST_POLL_MS,
     placeholderData: (before) => before,
   });
 
@@ -121,7 +123,7 @@ export const runsQuery = (thread_id: string) =>
         signal,
       }),
     // Stops polling after an error, because the thread may have been deleted.
-    refetchInterval: ({ state }) => (state.status === "error" ? false : POLL_MS),
+    refetchInterval: ({ state }) => (state.status === "error" ? false : RUNS_POLL_MS),
   });
 
 /** Request to start a run, with either an input or a command. */

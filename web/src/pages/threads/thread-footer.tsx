@@ -13,7 +13,8 @@ const NO_TASKS: readonly ThreadTask[] = [];
 
 /** Shows the thread's open interrupts and the input of the next run. */
 export function ThreadFooter({ model }: { model: ThreadModel }) {
-  const { isPast, live, active_run, runs, state, newest, values, assistant_id, needsInput, show, start } = model;
+  const { thread, isPast, live, active_run, runs, state, newest, values } = model;
+  const { assistant_id, needsInput, show, start } = model;
   const isIdle = !active_run && !live;
   const tasks = isIdle && state ? openTasks(state) : NO_TASKS;
   const hasInterrupt = tasks.some(({ interrupts }) => interrupts.length > 0);
@@ -60,6 +61,7 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
           <>
             {isSkipping && <SkipWarning onBack={() => setSkippedAt(undefined)} />}
             <Composer
+              draft_key={thread.thread_id}
               assistant_id={assistant_id}
               onAssistant={(assistant) => show({ assistant }, true)}
               isChat={messagesOf(values) !== undefined}

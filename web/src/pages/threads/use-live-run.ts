@@ -2,7 +2,37 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { readEvents } from "../../api/events.ts";
 import { type Live, liveOf, withEvent } from "./conversation/live-run.ts";
-import { threadKey } from "./queries.ts";
+import { runsQuery, threadKey } from "./queries.ts";
+
+/**
+ * Refetches the thread's runs when a run starts or ends, also a run of another client. Hidden pages do not hold a connection, because
+ * browsers allow only six per host with HTTP/1.1.
+ */
+export function useThreadEvents(thread_id: string): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    let abort = new AbortController();
+    const refetch = () => client.invalidateQueries({ queryKey: runsQuery(thread_id).queryKey });
+    const follow = async ({ signal }: AbortController) => {
+      const events = readEvents(`/threads/${thread_id}/stream`, { query: { stream_modes: "lifecycle" }, signal });
+      for await (const _ of events) await refetch();
+    };
+    const onVisibility = () => {
+      abort.abort();
+      if (document.visibilityState === "hidden") return;
+      abort = new AbortController();
+      // After an error, for example of a deleted thread, the runs are polled only.
+      void follow(abort).catch(() => undefined);
+      void refetch();
+    };
+    onVisibility();
+    document.addEventListener("visibilitychange", onVisibility);
+    return () => {
+      document.removeEventListener("visibilitychange", onVisibility);
+      abort.abort();
+    };
+  }, [client, thread_id]);
+}
 
 /**
  * Streams a run from its first event to its end, then refetches the thread. After a lost connection, the

@@ -7,7 +7,7 @@ import { type ThreadView, threadRoute } from "./page.ts";
 import { historyQuery, type RunRequest, startRun, stateQuery } from "./queries.ts";
 import type { Step } from "./side/steps.ts";
 import { stepsOf, toolDurations } from "./side/steps.ts";
-import { useLiveRun } from "./use-live-run.ts";
+import { useLiveRun, useThreadEvents } from "./use-live-run.ts";
 
 export interface ThreadData {
   thread: Thread;
@@ -26,6 +26,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
   /** The running run, or the next run in the queue. */
   const active_run = active.find(({ status }) => status === "running") ?? active.at(-1);
   const ended = runs.find((run) => !isActive(run));
+  useThreadEvents(thread_id);
   const live = useLiveRun(thread_id, active_run?.run_id, ended?.run_id);
   // Refetches the history after each streamed state, which is a new step.
   useEffect(() => {
@@ -74,7 +75,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
     live,
     past,
     isPast,
-    history: useSteps(thread_id),
+    history: useSteps(thread_id, runs),
     assistant_id,
     newest: state,
     needsInput,
@@ -89,13 +90,13 @@ export type ThreadModel = ReturnType<typeof useThread>;
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** Loaded part of a thread's history, with steps and tool durations. */
-function useSteps(thread_id: string) {
+function useSteps(thread_id: string, runs: readonly Run[]) {
   const { data, error, isPending, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery(historyQuery(thread_id));
   const known = useMemo(() => {
     const states = data?.pages.flat() ?? [];
-    const steps = stepsOf(states);
+    const steps = stepsOf(states, new Map(runs.map((run) => [run.run_id, run.created_at])));
     return { steps, durations: toolDurations(states, steps) };
-  }, [data]);
+  }, [data, runs]);
   return { ...known, error, isPending, hasNextPage, fetchNextPage, refetch };
 }
 

@@ -3,21 +3,27 @@ import { ListTree } from "lucide-react";
 import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import type { TracesPage } from "../../../../src/experiments/contract/traces/app-traces.ts";
 import { api } from "../../api/request.ts";
-import { type Page, rootRoute, textOf } from "../../page.ts";
+import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
 import { type ProjectSearch, projectSearch } from "./project/search.ts";
 
 export const projectsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/traces",
   validateSearch: (search): { q?: string; sort?: string } => ({ q: textOf(search.q), sort: textOf(search.sort) }),
-  component: lazyRouteComponent(() => import("./projects-page.tsx"), "ProjectsPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./projects-page.tsx")),
+    "ProjectsPage",
+  ),
 });
 
 export const projectRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/traces/projects/$id",
   validateSearch: (search): ProjectSearch => projectSearch(search),
-  component: lazyRouteComponent(() => import("./project/project-page.tsx"), "ProjectPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./project/project-page.tsx")),
+    "ProjectPage",
+  ),
 });
 
 /** Tabs of the selected run. The first is the default. */
@@ -42,7 +48,10 @@ export const traceRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/traces/$id",
   validateSearch: traceSearch,
-  component: lazyRouteComponent(() => import("./trace/trace-page.tsx"), "TracePage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./trace/trace-page.tsx")),
+    "TracePage",
+  ),
 });
 
 /** A shared trace, or a shared run with its descendants. */
@@ -50,14 +59,20 @@ export const publicRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/public/$token",
   validateSearch: traceSearch,
-  component: lazyRouteComponent(() => import("./trace/public-page.tsx"), "PublicPage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./trace/public-page.tsx")),
+    "PublicPage",
+  ),
 });
 
 /** Opens the trace of a run, or the experiment of an uploaded run. */
 export const runRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/runs/$id",
-  component: lazyRouteComponent(() => import("./run/run-redirect.tsx"), "RunRedirect"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./run/run-redirect.tsx")),
+    "RunRedirect",
+  ),
 });
 
 const PALETTE_LIMIT = 6;

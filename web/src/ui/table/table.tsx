@@ -78,7 +78,7 @@ function Grid<Row>(props: TableProps<Row>) {
       tabIndex={0}
       role="region"
       aria-label={name}
-      className={classes("min-h-0 overflow-auto", className)}
+      className={classes("relative min-h-0 overflow-auto", className)}
     >
       <div
         role="table"

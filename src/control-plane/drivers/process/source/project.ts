@@ -5,7 +5,7 @@ import { type BuildIo, type BuildSpec, DeployError, infoLine } from "../../drive
 import { type Command, runCommand } from "../command.ts";
 import { createEmptyFile, type SystemUser } from "../system-users.ts";
 
-/** What langgraph.json says about the environment of Python graphs. */
+/** What langgraph.json says about the environment of Python modules. */
 export interface PythonProject {
   /** Such as `3.12`. */
   version: string | undefined;
@@ -21,7 +21,7 @@ export interface ProjectFile {
   has_graphs: boolean;
   /** An error message that lists the missing modules. */
   missing: string;
-  /** Undefined if no graph is written in Python. */
+  /** Undefined if no module is written in Python. */
   python: PythonProject | undefined;
 }
 
@@ -61,7 +61,11 @@ export async function readProjectFile(
     if ((await realPathWithin(root, join(folder, module))) === undefined)
       missing.push(`${module} (graphs.${graph_id})`);
   }
-  const isPython = graphs.some(([graph_id, value]) => !JS_FILE.test(moduleOf(value, graph_id)));
+  const { auth, http } = project;
+  const others = [isRecord(auth) && auth.path, isRecord(http) && http.app].filter((value) => typeof value === "string");
+  const isPython = [...graphs.map(([, value]) => value), ...others].some(
+    (value) => !JS_FILE.test(moduleOf(value, path)),
+  );
   return {
     folder,
     has_graphs: missing.length === 0,

@@ -34,7 +34,7 @@ interface Installation {
 }
 
 /**
- * Creates the virtual environment of a project with Python graphs and links it as `.venv` into the folder of langgraph.json. An environment
+ * Creates the virtual environment of a project with Python modules and links it as `.venv` into the folder of langgraph.json. An environment
  * with the same packages is used again. It is created in its final folder, because scripts contain its path.
  *
  * @param root folder of the source
@@ -114,7 +114,7 @@ async function findInterpreter(wanted: string | undefined, { env, user }: Base):
     if (wanted ? version === wanted : VERSIONS.includes(version)) return { path: name, version };
   }
   throw new DeployError(
-    `The graphs are written in Python, and Python ${wanted ?? "3.11 or later"} is not installed on this machine.`,
+    `The project is written in Python, and Python ${wanted ?? "3.11 or later"} is not installed on this machine.`,
   );
 }
 

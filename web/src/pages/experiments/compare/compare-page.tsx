@@ -3,6 +3,7 @@ import { useCallback, useMemo, useState } from "react";
 import { Page } from "../../../frame/header.tsx";
 import { useKeys } from "../../../frame/keys.ts";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { usePreviewKeys } from "../preview.ts";
 import { datasetQuery } from "../queries.ts";
 import { RowDetail } from "./detail/row-detail.tsx";
 import { Candidates, ExperimentsBar } from "./experiments-bar.tsx";
@@ -28,8 +29,9 @@ export function ComparePage() {
   const change = useChange();
   const dataset = useQuery(datasetQuery(id));
   const { view, ids, error, retry } = useView(id, search);
+  const previews = usePreviewKeys(id);
   // Fetches the first rows in parallel with the statistics.
-  useQuery({ ...rowsQuery(id, narrowingOf(search, ids), 0), enabled: ids.length > 0 });
+  useQuery({ ...rowsQuery(id, narrowingOf(search, ids, previews), 0), enabled: ids.length > 0 });
   const isEmpty = view?.shown.length === 0;
   return (
     <Page
@@ -81,7 +83,7 @@ function Comparison({
   onChange(patch: Partial<Search>, options?: { replace?: boolean }): void;
 }) {
   const ids = view.shown.map(({ id }) => id);
-  const narrowing_json = JSON.stringify(narrowingOf(search, ids));
+  const narrowing_json = JSON.stringify(narrowingOf(search, ids, usePreviewKeys(view.dataset_id)));
   const narrowing = useMemo(() => JSON.parse(narrowing_json) as ReturnType<typeof narrowingOf>, [narrowing_json]);
   const rows = useRows(view.dataset_id, narrowing);
   const [selected, setSelected] = useState(search.row);

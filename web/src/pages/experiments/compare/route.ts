@@ -1,6 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { rootRoute } from "../../../page.ts";
+import { rootRoute, whenOnline } from "../../../page.ts";
+import { previewKeysOf } from "../preview.ts";
 import { datasetQuery, keysQuery } from "../queries.ts";
 import { distributionsQuery, rowsQuery, sessionsQuery } from "./queries.ts";
 import { narrowingOf, readSearch, type Search } from "./search.ts";
@@ -13,7 +14,10 @@ export const compareRoute = createRoute({
   beforeLoad: ({ context, params, search, cause }) => {
     if (cause !== "stay") void prefetchComparison(context.client, params.id, search).catch(() => undefined);
   },
-  component: lazyRouteComponent(() => import("./compare-page.tsx"), "ComparePage"),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./compare-page.tsx")),
+    "ComparePage",
+  ),
 });
 
 export const compareSearch = (session_ids: readonly string[], baseline?: string) => ({
@@ -37,6 +41,6 @@ async function prefetchComparison(client: QueryClient, dataset_id: string, searc
   const named = search.baseline ?? dataset.baseline_experiment_id;
   const shown = shownOf(ids, sessions, named, search.hidden).shown.map(({ id }) => id);
   if (shown.length === 0) return;
-  void client.prefetchQuery(rowsQuery(dataset_id, narrowingOf(search, shown), 0));
+  void client.prefetchQuery(rowsQuery(dataset_id, narrowingOf(search, shown, previewKeysOf(dataset_id)), 0));
   void client.prefetchQuery(distributionsQuery(dataset_id, shown));
 }

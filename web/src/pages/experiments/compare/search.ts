@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import type { ComparedRowsQuery } from "../../../../../src/experiments/contract/app-comparison.ts";
+import type { PreviewKeys } from "../preview.ts";
 
 /** Ignores an invalid parameter, because a URL may be outdated or typed by hand. */
 const optional = <T extends z.ZodMiniType>(schema: T) => z.catch(z.optional(schema), undefined);
@@ -48,12 +49,17 @@ export const listOf = (joined: string | undefined): string[] => joined?.split(",
 export const joined = (list: readonly string[]): string | undefined => (list.length > 0 ? list.join(",") : undefined);
 
 /** Returns the filters and the sort order for a row request. Omits conditions on experiments that are not shown. */
-export function narrowingOf(search: Search, shown: readonly string[]): Omit<ComparedRowsQuery, "offset" | "limit"> {
+export function narrowingOf(
+  search: Search,
+  shown: readonly string[],
+  preview: PreviewKeys,
+): Omit<ComparedRowsQuery, "offset" | "limit"> {
   const has = (id: string | undefined): id is string => id !== undefined && shown.includes(id);
   const { change, changeKey, changeIn, sort, sortKey, sortIn, where, whereIn = shown[0] } = search;
   const failed = listOf(search.failed).filter(has);
   return {
     session_ids: [...shown],
+    preview: preview.inputs === undefined && preview.outputs === undefined ? undefined : preview,
     scores: search.ranges?.flatMap(({ in: session_id, ...rest }) => (has(session_id) ? [{ session_id, ...rest }] : [])),
     change:
       change && changeKey !== undefined && has(changeIn)

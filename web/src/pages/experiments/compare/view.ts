@@ -4,7 +4,7 @@ import type { Distribution } from "../../../../../src/experiments/contract/app-c
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import type { KeyConfig } from "../../../../../src/experiments/contract/feedback/feedback-configs.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
-import { delta, number, rough } from "../../../ui/format.ts";
+import { decimalsFor, delta, fixed, number, rough } from "../../../ui/format.ts";
 import { datasetQuery, keysQuery } from "../queries.ts";
 import { differencesQuery, distributionsQuery, sessionsQuery } from "./queries.ts";
 import type { Search } from "./search.ts";
@@ -17,6 +17,8 @@ export interface Key {
   /** Whether all scores are 0 or 1 and the key has no categories. Such scores are shown as fail and pass. */
   isBinary: boolean;
   categories: ReadonlyMap<number, string>;
+  /** Number of decimals of all scores in the table, so that they align. Undefined for integers. */
+  decimals: number | undefined;
   /** Distribution of the scores. Undefined if the key has only labels or comments. */
   distribution: Distribution | undefined;
 }
@@ -91,6 +93,7 @@ export function keysOf(
       isLowerBetter: config?.is_lower_score_better ?? false,
       isBinary: (distribution?.is_binary ?? false) && categories.length === 0,
       categories: new Map(categories.flatMap(({ value, label }) => (label === null ? [] : [[value, label]]))),
+      decimals: distribution && decimalsFor([distribution.low, distribution.high]),
       distribution,
     };
   });
@@ -99,11 +102,11 @@ export function keysOf(
 }
 
 /** Formats a score as its label, as pass or fail, or as a number. */
-export function scoreText({ categories, isBinary }: Key, score: number): string {
+export function scoreText({ categories, isBinary }: Key, score: number, decimals?: number): string {
   const label = categories.get(score);
   if (label !== undefined) return label;
   if (isBinary && (score === 0 || score === 1)) return score === 1 ? "pass" : "fail";
-  return number(score);
+  return decimals === undefined ? number(score) : fixed(score, decimals);
 }
 
 /** Sign of a difference: 1 for better, -1 for worse, 0 for no difference. */

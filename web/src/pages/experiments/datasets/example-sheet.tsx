@@ -5,6 +5,7 @@ import { DetailSection } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { Payload } from "../../traces/run/payload.tsx";
 import { RunTraceLink } from "../../traces/trace-link.tsx";
 import { exampleQuery } from "../queries.ts";
 
@@ -31,12 +32,8 @@ export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(
       ) : example ? (
         <div className="grid gap-5">
           {example.source_run_id && <RunTraceLink run_id={example.source_run_id} label="Open source run" />}
-          <DetailSection title="Input">
-            <JsonTree value={example.inputs} open={3} />
-          </DetailSection>
-          <DetailSection title="Expected">
-            {example.outputs ? <JsonTree value={example.outputs} open={3} /> : "None"}
-          </DetailSection>
+          <Payload title="Input" value={example.inputs} />
+          <Payload title="Expected" value={example.outputs} />
           {example.metadata && Object.keys(example.metadata).length > 0 && (
             <DetailSection title="Metadata">
               <JsonTree value={example.metadata} open={3} />

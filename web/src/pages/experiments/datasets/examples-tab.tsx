@@ -7,7 +7,8 @@ import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import type { Column } from "../../../ui/table/columns.ts";
 import { Table } from "../../../ui/table/table.tsx";
-import { previewOf } from "../preview.ts";
+import { type PreviewKeys, previewOf, usePreviewKeys } from "../preview.ts";
+import { PreviewPicker } from "../preview-picker.tsx";
 import { examplesQuery } from "../queries.ts";
 import { type DatasetSearch, datasetRoute } from "../routes.ts";
 import { ExampleSheet } from "./example-sheet.tsx";
@@ -20,6 +21,8 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
     examplesQuery(dataset.id, q),
   );
   const examples = useMemo(() => data?.pages.flat(), [data]);
+  const keys = usePreviewKeys(dataset.id);
+  const columns = useMemo(() => columnsOf(keys), [keys]);
   const go = (changed: DatasetSearch) =>
     void navigate({ params: { id: dataset.id }, search: { ...search, tab: "examples", ...changed }, replace: true });
   return (
@@ -33,6 +36,7 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
           value={q ?? ""}
           onChange={(event) => go({ q: event.target.value || undefined })}
         />
+        <PreviewPicker dataset_id={dataset.id} />
       </div>
       {error ? (
         <ErrorState error={error} retry={() => void refetch()} />
@@ -40,7 +44,7 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
         <Table
           name="Examples"
           rows={examples}
-          columns={COLUMNS}
+          columns={columns}
           keyOf={({ id }) => id}
           rowHeight={32}
           selected={example}
@@ -67,11 +71,11 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
   );
 }
 
-const COLUMNS: Column<Example>[] = [
+const columnsOf = (keys: PreviewKeys): Column<Example>[] => [
   {
     id: "inputs",
     header: "Input",
-    cell: ({ inputs }) => previewOf(inputs),
+    cell: ({ inputs }) => previewOf(inputs, "inputs", keys.inputs),
     width: 460,
     grow: true,
     sticky: true,
@@ -80,7 +84,7 @@ const COLUMNS: Column<Example>[] = [
   {
     id: "outputs",
     header: "Expected",
-    cell: ({ outputs }) => previewOf(outputs),
+    cell: ({ outputs }) => previewOf(outputs, "outputs", keys.outputs),
     width: 460,
     grow: true,
     card: "first",

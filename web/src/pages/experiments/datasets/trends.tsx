@@ -37,7 +37,7 @@ export function Trends({
   return (
     <ScrollRegion
       label="Trends across experiments"
-      className="flex min-h-[75px] shrink-0 overflow-x-auto border-line border-b px-2"
+      className="relative flex min-h-[75px] min-w-0 max-w-full shrink-0 overflow-x-auto border-line border-b px-2"
     >
       {newest && from && (
         <p className="w-48 shrink-0 border-line border-r px-4 py-2 text-note text-text-2">

@@ -6,6 +6,7 @@ import { DetailSection } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { Payload } from "../../traces/run/payload.tsx";
 import { RunTraceLink } from "../../traces/trace-link.tsx";
 import type { Key } from "../compare/view.ts";
 import { latencyOf } from "../metrics.ts";
@@ -56,15 +57,9 @@ function Detail({ run, keys }: { run: ExperimentRun; keys: readonly Key[] }) {
           <pre className="whitespace-pre-wrap break-words rounded-md bg-error-bg px-3 py-2">{run.error}</pre>
         </DetailSection>
       )}
-      <DetailSection title="Input">
-        <JsonTree value={run.inputs} open={3} />
-      </DetailSection>
-      {example?.outputs && (
-        <DetailSection title="Expected">
-          <JsonTree value={example.outputs} open={3} />
-        </DetailSection>
-      )}
-      <DetailSection title="Output">{run.outputs ? <JsonTree value={run.outputs} open={3} /> : "None"}</DetailSection>
+      <Payload title="Input" value={run.inputs} />
+      {example?.outputs && <Payload title="Expected" value={example.outputs} />}
+      <Payload title="Output" value={run.outputs} />
       {metadata && Object.keys(metadata).length > 0 && (
         <DetailSection title="Metadata">
           <JsonTree value={metadata} open={3} />

@@ -10,7 +10,8 @@ import type { Column } from "../../../ui/table/columns.ts";
 import { Table } from "../../../ui/table/table.tsx";
 import type { Key } from "../compare/view.ts";
 import { keysOf, latencyOf, runStats } from "../metrics.ts";
-import { previewOf } from "../preview.ts";
+import { type PreviewKeys, previewOf, usePreviewKeys } from "../preview.ts";
+import { PreviewPicker } from "../preview-picker.tsx";
 import { rowsQuery } from "../queries.ts";
 import { type SessionSearch, sessionRoute, sortOf, sortText } from "../routes.ts";
 import { Scores } from "./scores.tsx";
@@ -36,10 +37,15 @@ export function SessionRows({
   const search = sessionRoute.useSearch();
   const navigate = sessionRoute.useNavigate();
   const sort = search.sort ? sortOf(search.sort, "") : undefined;
-  const query = rowsQuery(dataset_id, session.id, { sort, onlyErrors: search.only === "errors" });
+  const previews = usePreviewKeys(dataset_id);
+  const query = rowsQuery(dataset_id, session.id, {
+    sort,
+    onlyErrors: search.only === "errors",
+    isWhole: previews.outputs !== undefined,
+  });
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(query);
   const rows = useMemo(() => data?.pages.flat().flatMap(rowsOf), [data]);
-  const columns = useMemo(() => columnsOf(keysOf([session], runStats), keys), [session, keys]);
+  const columns = useMemo(() => columnsOf(keysOf([session], runStats), keys, previews), [session, keys, previews]);
   const go = (changed: SessionSearch) =>
     void navigate({ params: { id: session.id }, search: { ...search, ...changed }, replace: true });
   return (
@@ -54,6 +60,7 @@ export function SessionRows({
           ]}
           onChange={(only) => go({ only: only === "errors" ? "errors" : undefined })}
         />
+        <PreviewPicker dataset_id={dataset_id} />
         {rows && (
           <span className="ml-auto text-table text-text-3">
             {count(rows.length)}
@@ -91,9 +98,13 @@ export function SessionRows({
 const rowsOf = (example: ExampleWithRuns): Row[] =>
   example.runs.map((run, index) => ({ example, run, ...(example.runs.length > 1 && { repetition: index + 1 }) }));
 
+/** The list contains the outputs only if a key of them is previewed. */
+const outputOf = ({ outputs, outputs_preview }: Run, key: string | undefined): string =>
+  outputs ? previewOf(outputs, "outputs", key) : (outputs_preview ?? "None");
+
 const TWO_LINES = "line-clamp-2 whitespace-normal";
 
-const columnsOf = (names: readonly string[], keys: readonly Key[]): Column<Row>[] => [
+const columnsOf = (names: readonly string[], keys: readonly Key[], previews: PreviewKeys): Column<Row>[] => [
   {
     id: "number",
     header: "#",
@@ -106,10 +117,10 @@ const columnsOf = (names: readonly string[], keys: readonly Key[]): Column<Row>[
   {
     id: "input",
     header: "Input",
-    cell: ({ example, run, repetition }) => (
+    cell: ({ example, repetition }) => (
       <span className={TWO_LINES}>
         {repetition !== undefined && <span className="mr-1.5 font-mono text-text-3">×{repetition}</span>}
-        {run.inputs_preview ?? previewOf(example.inputs)}
+        {previewOf(example.inputs, "inputs", previews.inputs)}
       </span>
     ),
     width: 240,
@@ -133,7 +144,7 @@ const columnsOf = (names: readonly string[], keys: readonly Key[]): Column<Row>[
     header: "Output",
     cell: ({ run }) =>
       run.error === null ? (
-        <span className={TWO_LINES}>{run.outputs_preview ?? "None"}</span>
+        <span className={TWO_LINES}>{outputOf(run, previews.outputs)}</span>
       ) : (
         <span className="flex items-center gap-2">
           <Status status="error" /> <span className={TWO_LINES}>{run.error}</span>
@@ -145,7 +156,7 @@ const columnsOf = (names: readonly string[], keys: readonly Key[]): Column<Row>[
   {
     id: "expected",
     header: "Expected",
-    cell: ({ example }) => <span className={TWO_LINES}>{previewOf(example.outputs)}</span>,
+    cell: ({ example }) => <span className={TWO_LINES}>{previewOf(example.outputs, "outputs", previews.outputs)}</span>,
     width: 180,
     grow: true,
     card: "hidden",

@@ -2,7 +2,7 @@ import { ChevronRight, Wrench } from "lucide-react";
 import { duration } from "../../../ui/format.ts";
 import { JsonTree } from "../../../ui/json-tree.tsx";
 import { DetailSection } from "../../../ui/layout.tsx";
-import { Status } from "../../../ui/status.tsx";
+import { Status, type StatusKind } from "../../../ui/status.tsx";
 import { jsonOf } from "../thread-filter.ts";
 import { type Message, partsOf, type ToolCall } from "./messages.ts";
 
@@ -33,7 +33,7 @@ export function ToolCallView({
           </span>
         )}
         {result ? (
-          <Status status={result.status ?? "success"} />
+          <Outcome result={result} />
         ) : (
           isDropped !== undefined && (
             <Status status={isDropped ? "skipped" : "pending"} kind={isDropped ? "off" : "pending"} />
@@ -56,6 +56,23 @@ export function ToolCallView({
       </div>
     </details>
   );
+}
+
+/** Words for a failure in the `status` of a JSON result. Such results usually have the message status `success`. */
+const FAILURES = /^(error|failed|failure|rejected|denied|refused|cancelled|canceled|timeout)$/i;
+
+/** Shows whether a call succeeded. Without a status, only that there is a result is known. */
+function Outcome({ result }: { result: Message }) {
+  const { status, kind } = outcomeOf(result);
+  return kind ? <Status status={status} kind={kind} /> : <span className="shrink-0 text-text-2">{status}</span>;
+}
+
+function outcomeOf(result: Message): { status: string; kind?: StatusKind } {
+  const value = jsonOf(partsOf(result).text) as { status?: unknown } | null;
+  const said = typeof value === "object" && typeof value?.status === "string" ? value.status : "";
+  if (FAILURES.test(said)) return { status: said, kind: "error" };
+  if (result.status === "error") return { status: "failed", kind: "error" };
+  return result.status === "success" ? { status: "success", kind: "success" } : { status: "Returned" };
 }
 
 /** Shows a tool result. Text that is a JSON object or array is shown as a tree. */

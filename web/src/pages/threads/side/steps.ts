@@ -9,7 +9,7 @@ export interface Step {
   nodes: readonly string[];
   /** State keys that the nodes changed. */
   changed: readonly string[];
-  /** Time since the parent checkpoint. Undefined if no node ran or the time is unknown. */
+  /** Time that the nodes took. Undefined if no node ran or the time is unknown. */
   duration_ms: number | undefined;
   created_at: string | null;
   /** Nodes that run next. */
@@ -21,8 +21,11 @@ export interface Step {
   forked_from: number | undefined;
 }
 
-/** @param states newest state first */
-export function stepsOf(states: readonly StepState[]): Step[] {
+/**
+ * @param states newest state first
+ * @param starts times at which the thread's runs were created, by run ID
+ */
+export function stepsOf(states: readonly StepState[], starts: ReadonlyMap<string, string>): Step[] {
   const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id, state]));
   return states.map((state, index) => {
     const parent_id = state.parent_checkpoint?.checkpoint_id;
@@ -31,7 +34,7 @@ export function stepsOf(states: readonly StepState[]): Step[] {
     return {
       checkpoint_id: state.checkpoint?.checkpoint_id ?? "",
       number: numberOf(state),
-      ...tasksOf(state, parent),
+      ...tasksOf(state, parent, starts),
       created_at: state.created_at,
       next: state.next,
       run_id: textOf(state.metadata?.run_id),
@@ -46,15 +49,29 @@ const numberOf = ({ metadata }: StepState) => (typeof metadata?.step === "number
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** Derives a checkpoint's nodes, changed keys and duration from the parent checkpoint, whose tasks created the checkpoint. */
-function tasksOf(state: StepState, parent: StepState | undefined): Pick<Step, "nodes" | "changed" | "duration_ms"> {
+function tasksOf(
+  state: StepState,
+  parent: StepState | undefined,
+  starts: ReadonlyMap<string, string>,
+): Pick<Step, "nodes" | "changed" | "duration_ms"> {
   // No tasks ran to create the checkpoint of a run's input or of a state update.
   if (!parent || state.metadata?.source !== "loop") return { nodes: [], changed: [], duration_ms: undefined };
   return {
     nodes: parent.tasks.map(({ name }) => name),
     changed: [...new Set(parent.tasks.flatMap(({ result }) => keysOf(result)))],
-    duration_ms:
-      state.created_at && parent.created_at ? Date.parse(state.created_at) - Date.parse(parent.created_at) : undefined,
+    duration_ms: durationOf(state, parent, starts),
   };
+}
+
+/**
+ * Time since the parent checkpoint. If another run created the parent, the thread waited between the runs, for example for a person, and
+ * only the time since the start of the later run counts.
+ */
+function durationOf(state: StepState, parent: StepState, starts: ReadonlyMap<string, string>): number | undefined {
+  const run_id = textOf(state.metadata?.run_id);
+  const isSameRun = run_id === undefined || run_id === textOf(parent.metadata?.run_id);
+  const start = isSameRun ? parent.created_at : starts.get(run_id);
+  return state.created_at && start ? Math.max(0, Date.parse(state.created_at) - Date.parse(start)) : undefined;
 }
 
 const keysOf = (result: unknown): string[] =>

@@ -1,3 +1,4 @@
+import { Braces } from "lucide-react";
 import { useMemo, useState } from "react";
 import { Button } from "../../../ui/button.tsx";
 import { count } from "../../../ui/format.ts";
@@ -12,30 +13,60 @@ import { type PayloadSection, sectionsOf } from "./payload-messages.ts";
 const MAX_MESSAGES = 40;
 const MAX_TEXT = 20_000;
 
-/** The inputs or outputs of a run: conversations as messages, texts as Markdown, other values as a tree. */
+/** The inputs or outputs of a run, with a title. */
 export function Payload({ title, value, isPending = false }: { title: string; value: unknown; isPending?: boolean }) {
-  const sections = useMemo(() => sectionsOf(value), [value]);
   const isEmpty = value === null || value === undefined || Object.keys(value).length === 0;
   return (
     <DetailSection title={title}>
       {isEmpty ? (
         <p className="text-table text-text-3">{isPending ? "The run is pending." : "None"}</p>
       ) : (
-        <div className="grid grid-cols-1 divide-y divide-line rounded-lg border border-line bg-raised">
-          {sections.map((section) => (
-            <div key={section.name ?? ""} className="min-w-0 px-3 py-2">
-              {section.name && (sections.length > 1 || section.kind !== "messages") && (
-                <p className="mb-1 font-mono text-note text-text-3">{section.name}</p>
-              )}
-              <Section section={section} />
-            </div>
-          ))}
-        </div>
+        <PayloadView title={title} value={value} />
       )}
     </DetailSection>
   );
 }
 
+/** Conversations as messages, texts as Markdown, other values as a tree. All of them can be shown as JSON. */
+export function PayloadView({ title, value }: { title: string; value: unknown }) {
+  const [isJson, setJson] = useState(false);
+  const sections = useMemo(() => sectionsOf(value), [value]);
+  const hasText = sections.some(({ kind }) => kind !== "json");
+  return (
+    <div className="group/payload relative grid grid-cols-1 divide-y divide-line rounded-lg border border-line bg-raised">
+      {hasText && (
+        <Button
+          look="quiet"
+          small
+          square
+          aria-pressed={isJson}
+          aria-label={`${title} as JSON`}
+          title={isJson ? "Show as text" : "Show as JSON"}
+          className={
+            isJson ? "absolute top-1 right-1 z-[1] bg-selected text-accent-text" : "absolute top-1 right-1 z-[1]"
+          }
+          onClick={() => setJson(!isJson)}
+        >
+          <Braces size={13} />
+        </Button>
+      )}
+      {isJson ? (
+        <div className="min-w-0 py-2 pr-9 pl-3">
+          <JsonTree value={value} open={4} />
+        </div>
+      ) : (
+        sections.map((section) => (
+          <div key={section.name ?? ""} className={hasText ? "min-w-0 py-2 pr-9 pl-3" : "min-w-0 px-3 py-2"}>
+            {section.name && (sections.length > 1 || section.kind === "json") && (
+              <p className="mb-1 font-mono text-note text-text-3">{section.name}</p>
+            )}
+            <Section section={section} />
+          </div>
+        ))
+      )}
+    </div>
+  );
+}
 function Section({ section }: { section: PayloadSection }) {
   if (section.kind === "messages") return <Messages messages={section.messages} />;
   if (section.kind === "text") return <LongText text={section.text} />;

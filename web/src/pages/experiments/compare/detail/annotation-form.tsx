@@ -34,8 +34,11 @@ export function AnnotationForm({
   const [comment, setComment] = useState(feedback?.comment ?? "");
   // The form edits only string values. Values of other types are kept unchanged.
   const hasLabel = typeof (feedback?.value ?? "") === "string";
+  /** Whether there is something to save. A key alone says nothing about the run. */
+  const isEmpty = score === "" && comment.trim() === "" && (hasLabel ? label.trim() === "" : feedback?.value == null);
   const submit = (event: FormEvent) => {
     event.preventDefault();
+    if (isEmpty) return;
     onSave({
       key,
       score: score === "" ? null : Number(score),
@@ -87,7 +90,13 @@ export function AnnotationForm({
         ))}
       </datalist>
       <div className="flex gap-2">
-        <Button small look="primary" type="submit" disabled={isBusy}>
+        <Button
+          small
+          look="primary"
+          type="submit"
+          disabled={isBusy || isEmpty}
+          title={isEmpty ? "Enter a score, a label or a comment" : undefined}
+        >
           Save
         </Button>
         <Button small onClick={onCancel}>

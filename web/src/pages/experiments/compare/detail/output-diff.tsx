@@ -1,8 +1,8 @@
 import { diffWordsWithSpace } from "diff";
 import { useMemo, useState } from "react";
+import { mainText } from "../../../../../../src/experiments/contract/preview.ts";
 import { Button } from "../../../../ui/button.tsx";
 import { count } from "../../../../ui/format.ts";
-import { soleText } from "../../preview.ts";
 import { type Difference, differencesOf } from "./json-diff.ts";
 
 /** Time limit for a text diff. Very different texts take quadratic time. */
@@ -23,6 +23,10 @@ export default function OutputDiff({
     <JsonDiff before={before} after={after} />
   );
 }
+
+/** Returns the text of outputs with a single key: a text, or the last message of a conversation. */
+const soleText = (outputs: object): string | undefined =>
+  Object.keys(outputs).length === 1 ? mainText(outputs, "outputs") : undefined;
 
 /** Shows removed text in orange with a strike-through, and added text in blue with an underline. */
 function TextDiff({ before, after }: { before: string; after: string }) {

@@ -128,10 +128,10 @@ function Detail({
     <div className="grid gap-5">
       <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
         <DetailSection title="Input">
-          <Payload value={example.inputs} />
+          <Payload title="Input" value={example.inputs} />
         </DetailSection>
         <DetailSection title="Expected">
-          <Payload value={example.outputs} />
+          <Payload title="Expected" value={example.outputs} />
         </DetailSection>
       </div>
       {example.metadata && (

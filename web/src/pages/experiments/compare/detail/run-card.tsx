@@ -57,7 +57,9 @@ export function RunCard({
           {run.error}
         </pre>
       )}
-      {(run.outputs !== null || run.error === null) && <Payload value={run.outputs} before={before ?? undefined} />}
+      {(run.outputs !== null || run.error === null) && (
+        <Payload title="Output" value={run.outputs} before={before ?? undefined} />
+      )}
       <Annotations view={view} run={run} baseline={baseline?.[0]?.feedbacks} />
       {Object.keys(metadata).length > 0 && (
         <details className="text-table">

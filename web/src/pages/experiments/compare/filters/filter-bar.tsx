@@ -8,6 +8,7 @@ import { count } from "../../../../ui/format.ts";
 import { classes } from "../../../../ui/layout.tsx";
 import { Menu } from "../../../../ui/overlay/menu.tsx";
 import { Popover } from "../../../../ui/overlay/popover.tsx";
+import { PreviewPicker } from "../../preview-picker.tsx";
 import { isOrderOfChange } from "../order.ts";
 import { hiddenColumns } from "../rows/columns.ts";
 import type { Search } from "../search.ts";
@@ -85,6 +86,7 @@ export function FilterBar({
         <SortForm view={view} search={search} focused={focused} onChange={onChange} />
       </Popover>
       <Columns view={view} search={search} onChange={onChange} />
+      <PreviewPicker dataset_id={view.dataset_id} />
       <Button
         square
         className="max-sm:hidden"

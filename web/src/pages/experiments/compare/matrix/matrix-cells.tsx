@@ -88,6 +88,15 @@ export const LatencyCell = ({ session, baseline }: { session: Session; baseline:
   <Figure value={session.latency_p50} from={session === baseline ? undefined : baseline.latency_p50} text={seconds} />
 );
 
+/** A change of a value for which lower is better. It is grey, because it is not tested for significance. */
+const UntestedChange = ({ difference, children }: { difference: number; children: string }) => (
+  <span title="Not tested for significance">
+    <ChangeMark sign={signOf(difference, true)} isInsignificant>
+      {children}
+    </ChangeMark>
+  </span>
+);
+
 /** A number for which lower is better, with its difference from the baseline. */
 function Figure({
   value,
@@ -102,7 +111,7 @@ function Figure({
   return (
     <span className="inline-flex gap-2 font-mono">
       {text(value)}
-      {difference !== undefined && <ChangeMark sign={signOf(difference, true)}>{delta(difference, text)}</ChangeMark>}
+      {difference !== undefined && <UntestedChange difference={difference}>{delta(difference, text)}</UntestedChange>}
     </span>
   );
 }
@@ -139,7 +148,7 @@ export function ErrorsCell({
         </button>
       )}
       {session !== baseline && difference !== 0 && (
-        <ChangeMark sign={signOf(difference, true)}>{delta(difference, count)}</ChangeMark>
+        <UntestedChange difference={difference}>{delta(difference, count)}</UntestedChange>
       )}
     </span>
   );

@@ -1,6 +1,7 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { ExperimentHead } from "./experiment-head.tsx";
+import { KeyMenu } from "./key-menu.tsx";
 import type { MatrixProps } from "./matrix.tsx";
 import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
 
@@ -26,7 +27,7 @@ export function StackedMatrix({ view, search, focused, onChange, ...actions }: M
       </button>
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
-        <div tabIndex={0} className="min-h-0 overflow-y-auto text-table">
+        <div tabIndex={0} className="relative min-h-0 overflow-y-auto text-table">
           {view.shown.map((session, index) => (
             <section key={session.id} aria-label={session.name}>
               <h2 className="sticky top-0 z-10 border-line border-y bg-sunken px-3 py-0.5">
@@ -40,7 +41,12 @@ export function StackedMatrix({ view, search, focused, onChange, ...actions }: M
               </h2>
               <dl>
                 {view.keys.map((key) => (
-                  <Line key={key.name} title={key.name} note={key.isLowerBetter ? "lower is better" : undefined}>
+                  <Line
+                    key={key.name}
+                    title={key.name}
+                    note={key.isLowerBetter ? "lower is better" : undefined}
+                    menu={index === 0 && key.distribution && <KeyMenu scoreKey={key} dataset_id={view.dataset_id} />}
+                  >
                     <ScoreCell
                       view={view}
                       session={session}
@@ -74,11 +80,24 @@ export function StackedMatrix({ view, search, focused, onChange, ...actions }: M
   );
 }
 
-const Line = ({ title, note, children }: { title: string; note?: string; children: ReactNode }) => (
+const Line = ({
+  title,
+  note,
+  menu,
+  children,
+}: {
+  title: string;
+  note?: string;
+  menu?: ReactNode;
+  children: ReactNode;
+}) => (
   <div className="grid grid-cols-[6.5rem_minmax(0,1fr)] gap-2 px-3 py-1">
     <dt className="min-w-0">
-      <span className="block truncate font-medium" title={title}>
-        {title}
+      <span className="flex items-center justify-between gap-1 font-medium">
+        <span className="truncate" title={title}>
+          {title}
+        </span>
+        {menu}
       </span>
       {note && <span className="block text-text-3">{note}</span>}
     </dt>

@@ -1,8 +1,9 @@
-import { memo } from "react";
+import { memo, type ReactNode } from "react";
 import { classes, isNarrow, useMedia } from "../../../../ui/layout.tsx";
 import type { Search } from "../search.ts";
 import type { View } from "../view.ts";
 import { densityOf, ExperimentHead, type HeadActions } from "./experiment-head.tsx";
+import { KeyMenu } from "./key-menu.tsx";
 import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
 import { StackedMatrix } from "./matrix-stacked.tsx";
 
@@ -31,7 +32,7 @@ function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps
       aria-label="Scores by experiment"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
       tabIndex={0}
-      className="max-h-[62vh] shrink-0 overflow-auto border-line border-b"
+      className="relative max-h-[62vh] shrink-0 overflow-auto border-line border-b"
     >
       <table
         className={classes(
@@ -60,7 +61,11 @@ function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps
         <tbody>
           {view.keys.map((key) => (
             <tr key={key.name}>
-              <RowHead title={key.name} note={key.isLowerBetter ? "lower is better" : undefined} />
+              <RowHead
+                title={key.name}
+                note={key.isLowerBetter ? "lower is better" : undefined}
+                menu={key.distribution && <KeyMenu scoreKey={key} dataset_id={view.dataset_id} />}
+              />
               {view.shown.map((session, index) => (
                 <td key={session.id} className={CELL}>
                   <ScoreCell
@@ -108,13 +113,16 @@ function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps
 const HEAD = "sticky top-0 border-line border-b bg-sunken px-2 py-1";
 const CELL = "whitespace-nowrap border-line border-b border-l px-2 py-1 align-top";
 
-const RowHead = ({ title, note }: { title: string; note?: string }) => (
+const RowHead = ({ title, note, menu }: { title: string; note?: string; menu?: ReactNode }) => (
   <th
     scope="row"
     className="sticky left-0 z-[5] max-w-36 border-line border-b bg-bg px-3 py-1 text-left align-top font-medium"
   >
-    <span className="block truncate" title={title}>
-      {title}
+    <span className="flex items-center justify-between gap-1">
+      <span className="truncate" title={title}>
+        {title}
+      </span>
+      {menu}
     </span>
     {note && <span className="block font-normal text-text-3">{note}</span>}
   </th>

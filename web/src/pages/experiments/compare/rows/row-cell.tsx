@@ -12,13 +12,20 @@ export const SCORE_PX = 72;
 const CHANGED_SCORE_PX = 124;
 
 /** Width of a key's scores in an experiment column. @param index 0 for the baseline */
-export const scorePx = (key: Key, index: number): number =>
-  index === 0 || key.isBinary || !key.distribution ? SCORE_PX : CHANGED_SCORE_PX;
+export function scorePx(key: Key, index: number, isRoomy: boolean): number {
+  const score_px = index === 0 || key.isBinary || !key.distribution ? SCORE_PX : CHANGED_SCORE_PX;
+  return isRoomy ? Math.max(score_px, Math.min(MAX_NAME_PX, 34 + 7 * key.name.length)) : score_px;
+}
+
+/** Width up to which a score column grows for its name on wide screens. */
+const MAX_NAME_PX = 150;
 
 export interface CellParts {
   keys: readonly Key[];
   latency: boolean;
   output: boolean;
+  /** Whether there is space for the complete names of the scores. */
+  isRoomy: boolean;
   /** Whether a row has one line instead of two. */
   dense: boolean;
   /** Whether to show the key of each score. Required on cards, which have no header. */
@@ -39,7 +46,7 @@ export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: nu
           cell={cell}
           baseline={baseline}
           scoreKey={key}
-          width={parts.named ? undefined : scorePx(key, index)}
+          width={parts.named ? undefined : scorePx(key, index, parts.isRoomy)}
         />
       ))}
       {parts.latency && (
@@ -91,7 +98,7 @@ function Score({
       title={isChanged ? `${key.name}: ${scoreText(key, before)} in the baseline` : undefined}
     >
       {width === undefined && <span className="font-normal font-sans text-text-3">{key.name} </span>}
-      {label ?? (score === undefined ? DASH : scoreText(key, score))}
+      {label ?? (score === undefined ? DASH : scoreText(key, score, key.decimals))}
       {isChanged && <Changed sign={signOf(score - before, key.isLowerBetter)} by={changeText(key, score, before)} />}
     </span>
   );
@@ -127,15 +134,18 @@ const Placeholder = ({ className }: { className: string }) => (
 export const ExampleText = ({
   row,
   of,
+  dense,
   isNumbered,
 }: {
   row: ComparedRow | undefined;
   of: "inputs_preview" | "expected_preview";
+  /** Whether the row has one line instead of two. */
+  dense: boolean;
   /** Whether to show the example's number. Required on cards, which have no number column. */
   isNumbered?: boolean;
 }) =>
   row ? (
-    <span className="line-clamp-2 whitespace-normal break-words">
+    <span className={dense ? "block truncate" : "line-clamp-2 whitespace-normal [overflow-wrap:anywhere]"}>
       {isNumbered && <span className="font-mono font-normal text-text-3">#{row.number} </span>}
       {row[of] ?? DASH}
     </span>

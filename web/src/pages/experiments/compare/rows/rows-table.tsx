@@ -1,5 +1,5 @@
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { useMemo } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { classes, isNarrow, useMedia } from "../../../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../../ui/states.tsx";
 import type { Column } from "../../../../ui/table/columns.ts";
@@ -36,7 +36,10 @@ export function RowsTable({
   const narrow = useMedia(isNarrow);
   const { without, dense = false, sort, sortKey, sortIn, delta, ascending } = search;
   const { shown, keys } = view;
+  const [box, setBox] = useState<HTMLElement | null>(null);
+  const width = useWidth(box);
   const columns_key = JSON.stringify([
+    width,
     shown.map(({ id }) => id),
     keys,
     without,
@@ -50,34 +53,69 @@ export function RowsTable({
     ascending,
   ]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: columns_key changes only with the columns; view also changes with other data
-  const columns = useMemo(() => columnsOf(view, search, focused, narrow, onChange), [columns_key]);
+  const columns = useMemo(() => columnsOf({ view, search, focused, narrow, width, onChange }), [columns_key]);
   if (rows.error) return <ErrorState error={rows.error} retry={rows.retry} />;
   if (!rows.slots) return <SkeletonRows label="Loading examples" rows={12} height={dense ? 32 : 56} />;
   return (
-    <Table
-      name="Examples"
-      rows={rows.slots}
-      columns={columns}
-      rowHeight={dense ? 32 : 56}
-      headHeight={56}
-      keyOf={keyOf}
-      selected={selected}
-      onSelect={(_, slot) => onSelect(slot)}
-      onOpen={onOpen}
-      onRange={rows.onRange}
-      className={classes("flex-1", rows.isPlaceholder && "opacity-60")}
-      empty={<EmptyState title="No examples match">Change the filters to see other examples.</EmptyState>}
-    />
+    <div ref={setBox} className="flex min-h-0 flex-1 flex-col">
+      <Table
+        name="Examples"
+        rows={rows.slots}
+        columns={columns}
+        rowHeight={dense ? 32 : 56}
+        headHeight={56}
+        keyOf={keyOf}
+        selected={selected}
+        onSelect={(_, slot) => onSelect(slot)}
+        onOpen={onOpen}
+        onRange={rows.onRange}
+        className={classes("flex-1", rows.isPlaceholder && "opacity-60")}
+        empty={<EmptyState title="No examples match">Change the filters to see other examples.</EmptyState>}
+      />
+    </div>
   );
 }
 
-function columnsOf(
-  view: View,
-  search: Search,
-  focused: string,
-  narrow: boolean,
-  onChange: (patch: Partial<Search>) => void,
-): Column<Slot>[] {
+/** Width from which the columns have space for the complete names of the scores. */
+const ROOMY_PX = 1_400;
+const SCROLLBAR_PX = 16;
+
+/** Returns the width of an element in steps of 20 pixels, so that resizing the window rarely changes the columns. */
+function useWidth(element: HTMLElement | null): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    if (!element) return;
+    const observer = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth / 20) * 20));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
+}
+
+/** Divides the space that the columns leave between the texts and the experiments. */
+function fillWidth(columns: readonly Column<Slot>[], width: number): Column<Slot>[] {
+  const growing = columns.filter(({ id }) => id !== "number");
+  const extra = width - SCROLLBAR_PX - columns.reduce((sum, column) => sum + (column.width ?? 0), 0);
+  if (extra <= 0) return [...columns];
+  const each = Math.floor(extra / growing.length);
+  return columns.map((column) => (column.id === "number" ? column : { ...column, width: (column.width ?? 0) + each }));
+}
+
+function columnsOf({
+  view,
+  search,
+  focused,
+  narrow,
+  width,
+  onChange,
+}: {
+  view: View;
+  search: Search;
+  focused: string;
+  narrow: boolean;
+  width: number;
+  onChange: (patch: Partial<Search>) => void;
+}): Column<Slot>[] {
   const without = hiddenColumns(view, search);
   const hides = (name: string) => without.includes(name);
   const keys = visibleKeys(view, search);
@@ -87,16 +125,17 @@ function columnsOf(
     output: !hides("output"),
     dense: search.dense === true && !narrow,
     named: narrow,
+    isRoomy: width >= ROOMY_PX,
   };
   const widthOf = (index: number) => {
-    const scores_px = keys.reduce((sum, key) => sum + scorePx(key, index), parts.latency ? SCORE_PX : 0);
+    const scores_px = keys.reduce((sum, key) => sum + scorePx(key, index, parts.isRoomy), parts.latency ? SCORE_PX : 0);
     return parts.output && !parts.dense ? Math.max(220, scores_px + 24) : scores_px + (parts.output ? 200 : 24);
   };
   const texts = [
     { id: "input", header: "Input", of: "inputs_preview" },
     { id: "expected", header: "Expected", of: "expected_preview" },
   ] as const;
-  return [
+  const columns: Column<Slot>[] = [
     {
       id: "number",
       header: (
@@ -116,7 +155,9 @@ function columnsOf(
         ({ id, header, of }): Column<Slot> => ({
           id,
           header,
-          cell: ({ row }) => <ExampleText row={row} of={of} isNumbered={narrow && id === "input"} />,
+          cell: ({ row }) => (
+            <ExampleText row={row} of={of} dense={parts.dense} isNumbered={narrow && id === "input"} />
+          ),
           width: id === "input" ? 210 : 160,
           sticky: id === "input",
           card: id === "input" ? "title" : undefined,
@@ -143,6 +184,7 @@ function columnsOf(
       }),
     ),
   ];
+  return narrow ? columns : fillWidth(columns, width);
 }
 
 const SORT_BUTTON = "rounded hover:text-text hover:underline";
@@ -153,7 +195,7 @@ function Head({
   search,
   index,
   isFocused,
-  parts: { keys, latency },
+  parts: { keys, latency, isRoomy },
   onChange,
 }: {
   view: View;
@@ -176,7 +218,11 @@ function Head({
           const isSortable = key.distribution !== undefined;
           const isSorted = order?.by === "score" && order.key === key.name && order.session_id === id;
           return (
-            <span key={key.name} style={{ width: scorePx(key, index) }} className="flex shrink-0 items-center pr-2">
+            <span
+              key={key.name}
+              style={{ width: scorePx(key, index, isRoomy) }}
+              className="flex shrink-0 items-center pr-2"
+            >
               {isSortable ? (
                 <button
                   type="button"
