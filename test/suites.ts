@@ -98,7 +98,7 @@ const MORE_EXPERIMENTS = [
 
 /** What is particular to graphs in Python. */
 const ONLY_PYTHON = [
-  "test/http/{encryption,python-app,python-auth,python-example,python-graphs}.test.ts",
+  "test/http/python-{app,auth,example,graphs}.test.ts",
   "test/python/host.test.ts",
   "test/traces/python-runs.test.ts",
 ];
@@ -183,7 +183,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   python: { include: PYTHON, database: "sqlite", runs: "rest", language: "python" },
   "python on postgres": {
-    include: ["test/http/{encryption,interrupts,rollback}.test.ts"],
+    include: ["test/http/{interrupts,rollback}.test.ts"],
     database: "postgres",
     runs: "rest",
     language: "python",

@@ -7,7 +7,6 @@ import { Authentication, type CustomAuthentication } from "../access/http/auth.t
 import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
 import type { ServerInfo } from "../agent-server/contract/system.ts";
-import type { CustomEncryption } from "../agent-server/encryption.ts";
 import { type A2aRoutesOptions, serveA2a } from "../agent-server/http/a2a.ts";
 import { serveAgUi } from "../agent-server/http/ag-ui.ts";
 import { serveAssistants } from "../agent-server/http/assistants.ts";
@@ -34,7 +33,6 @@ import { type ExperimentsAppOptions, serveExperiments, serveIngestion } from "..
 import { isTraceBody } from "../experiments/http/traces.ts";
 import { UPLOAD_PATH } from "../experiments/http/upload.ts";
 import { CUSTOM_AUTH_HEADER } from "../platform/contract/caller.ts";
-import { inEncryptionContext } from "../platform/database/encrypted-database.ts";
 import { ApiError } from "../platform/errors.ts";
 import { pathBelow } from "../platform/http/base-url.ts";
 import type { BodyParser } from "../platform/http/body-parser.ts";
@@ -98,8 +96,6 @@ export interface AppOptions
   body_parser: BodyParser;
   /** Undefined if the project has no HTTP app. */
   custom_routes: CustomRoutesOptions | undefined;
-  /** Undefined if the project does not encrypt stored values. */
-  encryption: Pick<CustomEncryption, "contextOf"> | undefined;
   /** Request headers that are logged with slow and failed requests. */
   logging_headers: SelectHeaders | undefined;
   log: Log;
@@ -143,7 +139,6 @@ export function createApp(options: AppOptions): App {
   const authentication = new Authentication({ access, prefix, max_open, custom });
   if (custom_routes) root.use(new CustomRoutes(custom_routes, { root, prefix, authentication, limitBody, log }).handle);
   root.use(authentication.ofService);
-  if (options.encryption) root.use(encryptionContext(options.encryption));
   root.use(requireJsonFromPages(isSourceUpload));
   root.use((context, next) => (hasNoBodyLimit(context) ? next() : limitBody(context, next)));
   root.use((context, next) => {
@@ -183,15 +178,6 @@ export function createApp(options: AppOptions): App {
   serveExperiments(app, options);
   serveWebApp(app, options);
   return root;
-}
-
-/** Determines the encryption context of the values that a request stores. Requests without a caller store nothing. */
-function encryptionContext(encryption: Pick<CustomEncryption, "contextOf">): MiddlewareHandler<Env> {
-  return async (context, next) => {
-    const caller = context.get("caller") as Env["Variables"]["caller"] | undefined;
-    const metadata = caller && (await encryption.contextOf(caller, context.req.header("x-encryption-context")));
-    return metadata === undefined ? next() : inEncryptionContext(metadata, next);
-  };
 }
 
 function serveSystem(app: App, options: SystemOptions): void {

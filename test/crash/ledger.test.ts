@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
 import { COUNTS, SEED, searchedDatabases } from "../support/counts.ts";
 import { createDatabase } from "../support/databases.ts";
+import { graphsIn, language } from "../support/language.ts";
 import { EndedEarly, freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";

@@ -2,14 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { environmentOf, OTHER_VERSIONS, pythonEnvironment } from "../support/python.ts";
 import { startService, type TestService } from "../support/service.ts";
 
-const environments = [
+const environments: [versions: string, python: string][] = [
   ["the versions of test/python/requirements.txt", await pythonEnvironment()],
-  ...(await Promise.all(
-    OTHER_VERSIONS.map(async (other) => [`${other.langgraph} on Python ${other.python}`, await environmentOf(other)]),
-  )),
 ];
+for (const other of OTHER_VERSIONS) {
+  const python = await environmentOf(other);
+  if (python) environments.push([`${other.langgraph} on Python ${other.python}`, python]);
+}
 
-describe.each(environments.filter(([, python]) => python))("examples/python with %s", (_, python) => {
+describe.each(environments)("examples/python with %s", (_, python) => {
   let service: TestService;
   beforeAll(async () => {
     const env = { THREADMILL_PYTHON: python };

@@ -1,7 +1,6 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import { readNow, type Tx } from "../../platform/database/database.ts";
 import { DatabaseUnavailableError } from "../../platform/database/database-errors.ts";
-import { inEncryptionContext } from "../../platform/database/encrypted-database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { BackgroundService } from "../../platform/lib/background-service.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
@@ -82,10 +81,8 @@ export class CronScheduler implements BackgroundService {
     const { context, rollout } = this.#options;
     const { read } = context.database;
     if (rollout !== undefined && !(await mayClaimAsRollout(read, rollout))) return MAX_WAIT_MS;
-    const { encryption } = context.database;
-    const due = await listDueCrons(encryption?.sealed.read ?? read, BATCH.size);
-    // With encryption, each cron has a transaction of its own, because each has its own encryption context.
-    const groups = encryption ? due.map((cron) => [cron]) : groupsOf(due);
+    const due = await listDueCrons(read, BATCH.size);
+    const groups = groupsOf(due);
     for (let i = 0; i < groups.length && !this.#isStopped; i += BATCH.concurrent)
       await Promise.all(groups.slice(i, i + BATCH.concurrent).map((crons) => this.#handleAll(crons)));
     if (due.length === BATCH.size) return 0;
@@ -145,13 +142,6 @@ export class CronScheduler implements BackgroundService {
    * @returns by cron; undefined if another process has handled the tick
    */
   async #fire(crons: readonly DueCron[]): Promise<(Fired | undefined)[]> {
-    const { encryption } = this.#options.context.database;
-    const [cron] = crons;
-    const context = encryption && cron && (await encryption.open(cron));
-    return context === undefined ? this.#insertAll(crons) : inEncryptionContext(context, () => this.#insertAll(crons));
-  }
-
-  async #insertAll(crons: readonly DueCron[]): Promise<(Fired | undefined)[]> {
     const { context, runs } = this.#options;
     const { database, engine } = context;
     const requests = await Promise.all(crons.map((cron) => requestOf(cron, runs, context.auth)));

@@ -125,9 +125,7 @@ export class Worker implements BackgroundService, PoolListener {
     const held_at = performance.now();
     this.#request = "none";
     if (request !== "claim" && !(await mayClaim(database.read, rollout))) return true;
-    // One run whose values cannot be decrypted must not stop the others. Its executor decrypts it.
-    const claiming = database.encryption?.sealed ?? database;
-    const runs = await claiming
+    const runs = await database
       .write(async (tx) => {
         const claimed: RunRow[] = [];
         for (const capacity of capacities) claimed.push(...(await this.#claimFairly(tx, capacity)));

@@ -1,5 +1,4 @@
 import type { AuthQuery } from "./auth-queries.ts";
-import type { EncryptionQuery } from "./encryption-queries.ts";
 
 /**
  * The protocol between the service and a graph host: a worker thread, or the serving thread itself (`--inline`), that executes user graphs.
@@ -43,8 +42,6 @@ export interface HostSetup {
   app?: ModuleExport | undefined;
   /** The authentication module of the project. Loaded when it is first needed. */
   auth?: ModuleExport | undefined;
-  /** The encryption module of the project, in Python. Loaded when it is first needed. */
-  encryption?: ModuleExport | undefined;
   /** For Python graphs: see readPython() in config/project.ts. */
   python?: { version: string | undefined; sys_path: readonly string[] } | undefined;
 }
@@ -295,7 +292,7 @@ export type ToHost =
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Requests a stop after the current step. The run continues in another process. */
   | { type: "drain"; run_id: string; epoch: number }
-  | { type: "query"; id: number; query: GraphQuery | EmbedQuery | AppQuery | AuthQuery | EncryptionQuery }
+  | { type: "query"; id: number; query: GraphQuery | EmbedQuery | AppQuery | AuthQuery }
   | { type: "reply"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "ping"; id: number };
 

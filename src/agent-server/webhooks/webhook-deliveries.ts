@@ -159,9 +159,7 @@ export class WebhookSender implements BackgroundService {
     );
     const limit = Math.min(free, MAX_REQUESTS_OF_ORIGIN - busiest);
     const lease_ms = timeout_ms + LEASE_MARGIN_MS;
-    // Each is decrypted when it is sent, so that one that cannot be decrypted does not stop the others.
-    const claiming = database.encryption?.sealed ?? database;
-    const claimed = await claiming.write((tx) => claimWebhookDeliveries(tx, { lease_ms, limit, except_origins }));
+    const claimed = await database.write((tx) => claimWebhookDeliveries(tx, { lease_ms, limit, except_origins }));
     for (const delivery of claimed) {
       const sending = this.#deliver(delivery).finally(() => {
         this.#sending.delete(sending);
@@ -204,7 +202,6 @@ export class WebhookSender implements BackgroundService {
     if (refusal !== undefined) return { response_status: null, error: refusal, isFinal: true };
     const now = Date.now();
     try {
-      await this.#options.database.encryption?.open(delivery);
       const { text, headers } = await this.#contentOf(delivery, now);
       const body = Buffer.from(text);
       const timestamp = String(Math.floor(now / 1000));

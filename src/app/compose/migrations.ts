@@ -14,7 +14,6 @@ import {
   columnNames,
   crons,
   cronUsers,
-  projectEncryption,
   pushNotifications,
   queuesOfWorkspaces,
   store,
@@ -52,7 +51,6 @@ export const MIGRATIONS = {
     pushNotifications,
     instanceAuth,
     checkpointLanguage,
-    projectEncryption,
   ],
   experiments: EXPERIMENT_MIGRATIONS,
 } as const satisfies Record<string, readonly Migration[]>;

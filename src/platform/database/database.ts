@@ -59,25 +59,7 @@ export interface Database {
   /** Ends idle transactions of processes that hang or are disconnected. On SQLite the operating system releases their locks. */
   freeLocks(worker_ids: readonly number[]): Promise<void>;
   close(): Promise<void>;
-  /** Undefined if the project does not encrypt values. */
-  readonly encryption?: DatabaseEncryption;
 }
-
-/** Access to the encryption of a database. */
-export interface DatabaseEncryption {
-  /** The same database without decryption: its rows contain encrypted values. */
-  readonly sealed: Database;
-  /**
-   * Decrypts a row of `sealed` in place, and returns the encryption context of its values; undefined if none is encrypted.
-   *
-   * @throws ApiError encryption_failed
-   */
-  open(row: object): Promise<string | undefined>;
-  /** A view of the database whose writes use `context`, as soon as it is set. */
-  scoped(): ScopedDatabase;
-}
-
-export type ScopedDatabase = Database & { context: string | undefined };
 
 /** Connections of a pool on Postgres, unless another size is given. */
 export const POOL_SIZE = 10;

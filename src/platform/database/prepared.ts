@@ -9,15 +9,6 @@ class Placeholder {
   }
 }
 
-/** A parameter around another one, for example a value to encrypt. */
-export abstract class WrappedParameter {
-  readonly value: unknown;
-  constructor(value: unknown) {
-    this.value = value;
-  }
-  abstract around(value: unknown): WrappedParameter;
-}
-
 /** Returns the placeholder of a parameter while a statement is built. */
 type Parameters<P> = <K extends keyof P>(name: K) => P[K];
 
@@ -33,11 +24,7 @@ export function prepared<P, R>(
       tx.statements.compiled.set(build, compiled);
     }
     const { sql, query, queryId } = compiled;
-    const fill = (p: unknown): unknown => {
-      if (p instanceof Placeholder) return values[p.name as keyof P];
-      return p instanceof WrappedParameter ? p.around(fill(p.value)) : p;
-    };
-    const parameters = compiled.parameters.map(fill);
+    const parameters = compiled.parameters.map((p) => (p instanceof Placeholder ? values[p.name as keyof P] : p));
     return { sql, query, queryId, parameters };
   };
 }

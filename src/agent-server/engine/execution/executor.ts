@@ -1,4 +1,3 @@
-import type { ScopedDatabase } from "../../../platform/database/database.ts";
 import { isDisconnected, retryWhileUnavailable } from "../../../platform/database/database-errors.ts";
 import { LeaseLostError } from "../../../platform/errors.ts";
 import { cleanJsonText } from "../../../platform/lib/json/json.ts";
@@ -10,7 +9,6 @@ import { returnRunIfHeld } from "../../storage/run-leases.ts";
 import { findRun } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import { type SettleContext, type Settlement, settle } from "../settlement/settle.ts";
-import { isEncryptionFailure, openRun, settleUnencrypted } from "../settlement/unencrypted.ts";
 import { MAX_ATTEMPTS, MAX_CRASHES, verdictOn } from "../settlement/verdict.ts";
 import type { Feed } from "../streams/feed.ts";
 import { bindThread } from "./bind-thread.ts";
@@ -46,8 +44,6 @@ const MAX_RETRY_MS = 30_000;
 export class Executor {
   readonly run: RunRow;
   readonly #options: ExecutorOptions;
-  /** If values are encrypted: the database with the encryption context of the run. */
-  readonly #scoped: ScopedDatabase | undefined;
   readonly #feed: Feed;
   readonly #journal: Journal;
   readonly requests: HostRequests;
@@ -66,17 +62,15 @@ export class Executor {
   constructor(run: RunRow, held_at: number, options: ExecutorOptions) {
     this.run = run;
     this.held_at = held_at;
-    this.#scoped = options.database.encryption?.scoped();
-    const database = this.#scoped ?? options.database;
-    this.#options = { ...options, database };
+    this.#options = options;
     this.#feed = options.events.hold(run.run_id);
     this.#journal = new Journal({
-      database,
+      database: options.database,
       run,
       feed: this.#feed,
       onFailure: (error) => this.#onWriteFailure(error),
     });
-    this.requests = new HostRequests(run, this.#journal, this.#options);
+    this.requests = new HostRequests(run, this.#journal, options);
   }
 
   /**
@@ -107,12 +101,6 @@ export class Executor {
   async #begin(order: RunOrder, host: PooledHost | undefined): Promise<boolean> {
     const { database, run_timeout_ms } = this.#options;
     const { run_id, epoch, thread_snapshot, start_at, created_at } = this.run;
-    if (this.#scoped) {
-      const failure = await openRun(this.#scoped, this.run);
-      if (failure) await this.#end(() => this.#settleUnencrypted(failure));
-      if (failure) return false;
-      order.kwargs = orderOf(this.run).kwargs;
-    }
     // Other runs may have started on the thread since this one was accepted.
     if (thread_snapshot === null || start_at > created_at) await bindThread(database, this.run);
     // A previous claim may have stored events, even if the run was handed back.
@@ -204,7 +192,6 @@ export class Executor {
     if (outcome.ended === "drained" && !this.#stopping) return this.#return({ spent: 0, crashed: 0, delay_ms: 0 });
     const unwritten = await this.#journal.close();
     const failure = this.#write_failure ?? (outcome.ended === "error" ? this.#read_failure : undefined);
-    if (isEncryptionFailure(failure)) return void (await this.#settleUnencrypted(failure));
     if (failure !== undefined) {
       // The run did not cause the outage, so the attempt is not counted.
       const spent = isDisconnected(failure) ? 0 : 1;
@@ -257,10 +244,6 @@ export class Executor {
     await this.#retryWrite(() => settle(this.#options, settlement));
   }
 
-  #settleUnencrypted(failure: unknown): Promise<unknown> {
-    return this.#retryWrite(() => settleUnencrypted(this.#options, this.run, failure, this.#stopping));
-  }
-
   /** Safe to retry: if a commit succeeded but its response was lost, the epoch has changed or the run has ended. */
   #retryWrite<T>(write: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + MAX_RETRY_MS;
@@ -276,12 +259,12 @@ export class Executor {
   }
 
   /** Executes `work` to end the run in this process. Later calls have no effect. */
-  #end(work: () => Promise<unknown>): Promise<void> {
+  #end(work: () => Promise<void>): Promise<void> {
     this.#ended ??= this.#endWith(work);
     return this.#ended;
   }
 
-  async #endWith(work: () => Promise<unknown>): Promise<void> {
+  async #endWith(work: () => Promise<void>): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
     this.requests.close();
     try {

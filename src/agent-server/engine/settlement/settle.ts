@@ -40,8 +40,6 @@ export interface Settlement {
   state: StateSummary | undefined;
   error: string | null;
   unwritten: Unwritten;
-  /** Whether neither a webhook nor a push notification reports the end. */
-  is_silent?: true;
 }
 
 /**
@@ -100,10 +98,10 @@ async function endCancelled(tx: Tx, settlement: Settlement): Promise<Ended | und
 
 async function settleThreadOf(
   tx: Tx,
-  { run, thread_status, state, error, is_silent }: Omit<Settlement, "unwritten">,
+  { run, thread_status, state, error }: Omit<Settlement, "unwritten">,
   { push_configs }: Pick<RunRow, "push_configs">,
 ): Promise<void> {
-  if (!is_silent) await storeWebhooks(tx, { ...run, push_configs }, { values: state?.values, error });
+  await storeWebhooks(tx, { ...run, push_configs }, { values: state?.values, error });
   // The thread of a stateless run is deleted when the run ends. The events of the run are kept for its readers.
   const isKept = run.temporary === 1 && thread_status === "interrupted" && keepsPaused(run);
   if (run.temporary && !isKept) return deleteThreadState(tx, run.thread_id);

@@ -46,22 +46,30 @@ type Namespace = Pick<AncestorFilter, "thread_id" | "checkpoint_ns" | "without">
 
 /** Returns a checkpoint and its ancestors, at most {@link MAX_ROWS}. */
 async function chainFrom(tx: Tx, at: Namespace, first: string): Promise<Ancestor[]> {
-  const own = tx.k
-    .selectFrom("checkpoints as c")
-    .select(["c.checkpoint_id", "c.parent_checkpoint_id", "c.checkpoint"])
-    .where("c.thread_id", "=", at.thread_id)
-    .where("c.checkpoint_ns", "=", at.checkpoint_ns)
-    .where("c.run_id", "is distinct from", at.without ?? NO_RUN);
   const chain = tx.k
-    .withRecursive("chain(checkpoint_id, parent_checkpoint_id, checkpoint, depth)", () =>
-      own
-        .select(sql<number>`1`.as("depth"))
-        .where("c.checkpoint_id", "=", first)
-        .unionAll(
-          own
-            .innerJoin("chain" as never, (join) => join.on(sql`c.checkpoint_id = chain.parent_checkpoint_id`))
-            .select(sql<number>`chain.depth + 1`.as("depth"))
-            .where(sql<boolean>`chain.depth < ${MAX_ROWS}`),
+    .withRecursive("chain", (w) =>
+      w
+        .selectFrom("checkpoints")
+        .select(["checkpoint_id", "parent_checkpoint_id", "checkpoint", sql<number>`1`.as("depth")])
+        .where("thread_id", "=", at.thread_id)
+        .where("checkpoint_ns", "=", at.checkpoint_ns)
+        .where("checkpoint_id", "=", first)
+        .where("run_id", "is distinct from", at.without ?? NO_RUN)
+        .unionAll((u) =>
+          u
+            .selectFrom("checkpoints as c")
+            .innerJoin("chain", "chain.parent_checkpoint_id", "c.checkpoint_id")
+            .select((e) => [
+              "c.checkpoint_id",
+              "c.parent_checkpoint_id",
+              "c.checkpoint",
+              e("chain.depth", "+", 1).as("depth"),
+            ])
+            .where("c.thread_id", "=", at.thread_id)
+            .where("c.checkpoint_ns", "=", at.checkpoint_ns)
+            .where("c.run_id", "is distinct from", at.without ?? NO_RUN)
+            .where("chain.depth", "<", MAX_ROWS)
+            .$castTo<Ancestor & { depth: number }>(),
         ),
     )
     .selectFrom("chain")
