@@ -18,12 +18,17 @@ import { ThreadRetention } from "./agent-server/threads/thread-retention.ts";
 import { ThreadStates } from "./agent-server/threads/thread-states.ts";
 import { UiBundles } from "./agent-server/ui/ui-bundles.ts";
 import { createAccess, createCustomAuth, openVault, requireAuthentication } from "./app/compose/access.ts";
-import { createAppHost, createEngine, traceStoreIn } from "./app/compose/engine.ts";
+import {
+  createAppHost,
+  createEngine,
+  createWebhookPolicy,
+  createWebhookSender,
+  traceStoreIn,
+} from "./app/compose/engine.ts";
 import { experimentsOptions, synchronousOf } from "./app/compose/experiments.ts";
 import { hostStarter, pythonProcesses } from "./app/compose/graph-hosts.ts";
 import { createHttp } from "./app/compose/http.ts";
 import { openData } from "./app/compose/open-data.ts";
-import { createWebhookPolicy, createWebhookSender } from "./app/compose/webhooks.ts";
 import type { DeploymentFront } from "./app/deployment-front.ts";
 import { fetchAsUser } from "./app/fetch-as-user.ts";
 import type { Config } from "./config/config.ts";

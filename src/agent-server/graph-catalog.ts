@@ -1,6 +1,7 @@
 import { ApiError } from "../platform/errors.ts";
 import type { JsonObject } from "../platform/lib/json/json.ts";
-import type { GraphToLoad, Language } from "./graph-hosts/host.ts";
+import type { Language } from "./graph-hosts/checkpoint-requests.ts";
+import type { GraphToLoad } from "./graph-hosts/host.ts";
 
 export interface CatalogGraph extends GraphToLoad {
   description: string | null;

@@ -355,7 +355,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
     ["a.txt", "input,output\r\nx,y\r\n", "a"],
     ["a.ndjson", LM_EVAL_CHOICES, "a"],
     ["a.json", JSON.stringify(PROMPTFOO_V2.results), "a"],
-  ])("tells by itself what %s is", async (name, content, experiment) => {
+  ])("detects what %s is", async (name, content, experiment) => {
     const { body } = await sent(file(name, content), ...(experiment === "a" ? ["--dataset", "d"] : []));
     expect(body.experiment_name).toBe(experiment);
     const isOf = { ndjson: "lm-evaluation-harness", json: content.includes('"display"') ? "promptfoo" : undefined };

@@ -191,7 +191,7 @@ describe("a document that is refused", () => {
     ['{"results":[{"__proto__":{}}]}', /^has an error in row 0 at byte 12: it has the key __proto__/],
     [`{"results":[1,${nested(MAX_DEPTH + 1)}]}`, /^has an error in row 1 at byte 14: it is nested 101 levels deep/],
     [`{"a":${nested(MAX_DEPTH)}}`, /^has an error in member "a" at byte 5: it is nested 101 levels deep/],
-  ])("%s: is told where", (document, message) => {
+  ])("%s: the error has the position", (document, message) => {
     for (const size of [1, 5, 1000]) expect(read(document, [size])).toEqual(expect.stringMatching(exactly(message)));
   });
 

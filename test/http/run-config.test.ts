@@ -77,7 +77,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
   });
 
   // LangGraph for Python passes its default to no node.
-  it.skipIf(language === "python")("is LangGraph's own recursion limit when nobody says one", async () => {
+  it.skipIf(language === "python")("is LangGraph's own recursion limit by default", async () => {
     expect((await inspect({})).seen.recursionLimit).toBeGreaterThanOrEqual(25);
   });
 

@@ -107,7 +107,7 @@ describe.each(databases)("runs on %s", (database) => {
     ["POST", "/runs/batch", [{ assistant_id: "chain" }, { assistant_id: UNKNOWN_ID }]],
     ["GET", "/runs/{nobody}/join", undefined],
     ["GET", "/runs/{nobody}/stream", undefined],
-  ] as const)("%s %s of somebody unknown is 404 as JSON", async (method, path, body) => {
+  ] as const)("%s %s of an unknown ID is 404 as JSON", async (method, path, body) => {
     const answer = await api.send(
       method,
       path.replace("{nobody}", UNKNOWN_ID).replace("{thread}", await api.newThread()),

@@ -40,7 +40,7 @@ describe("answers that may have a secret in them", () => {
     "/admin/keys",
     "/api-host/v2/deployments",
     "/v2/auth/wait/x",
-  ])("are kept by nobody on the way: %s", async (path) => {
+  ])("are not cached by intermediaries: %s", async (path) => {
     expect((await api.send("GET", path, undefined, ADMIN)).headers.get("cache-control")).toBe("no-store");
   });
 });

@@ -1,6 +1,7 @@
 import type { BackgroundService } from "../../platform/lib/background-service.ts";
 import type { AuthQuery } from "./auth-queries.ts";
-import type { GraphQuery, Language, RunEpoch, RunOrder, StartHost, ToHost } from "./host.ts";
+import type { Language } from "./checkpoint-requests.ts";
+import type { GraphQuery, RunEpoch, RunOrder, StartHost, ToHost } from "./host.ts";
 import type { AppQuery } from "./host-http.ts";
 import type { EmbedQuery } from "./host-store.ts";
 import { languageOfFile, setupOf, usedBy } from "./languages.ts";

@@ -1,4 +1,5 @@
-import type { HostSetup, Language } from "./host.ts";
+import type { Language } from "./checkpoint-requests.ts";
+import type { HostSetup } from "./host.ts";
 
 export const languageOfFile = (file: string): Language =>
   file.endsWith(".py") || !file.startsWith("/") ? "python" : "js";

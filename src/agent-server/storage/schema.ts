@@ -1,6 +1,6 @@
 import type { Generated } from "kysely";
 import type { CancelAction, MultitaskStrategy, RunStatus, ThreadStatus } from "../contract/records.ts";
-import type { Language } from "../graph-hosts/host.ts";
+import type { Language } from "../graph-hosts/checkpoint-requests.ts";
 
 declare module "../../platform/database/database.ts" {
   interface Schema {

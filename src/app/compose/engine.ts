@@ -6,12 +6,17 @@ import type { GraphCatalog } from "../../agent-server/graph-catalog.ts";
 import { AppHost } from "../../agent-server/graph-hosts/app-host.ts";
 import type { StartHost } from "../../agent-server/graph-hosts/host.ts";
 import type { PythonProcesses } from "../../agent-server/graph-hosts/python/process-host.ts";
+import { WebhookSender } from "../../agent-server/webhooks/webhook-deliveries.ts";
+import { WebhookPolicy } from "../../agent-server/webhooks/webhook-policy.ts";
 import type { Config } from "../../config/config.ts";
 import type { ExperimentsService } from "../../experiments/worker/experiments-service.ts";
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database } from "../../platform/database/database.ts";
+import type { BodyParser } from "../../platform/http/body-parser.ts";
+import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
+import type { SafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
 import { engineSetup, hostStarter, languageHosts, projectSetup, START_TIMEOUT_MS } from "./graph-hosts.ts";
 import { fileOf } from "./open-data.ts";
 
@@ -87,3 +92,35 @@ export function traceStoreIn(config: Config, { traces }: ExperimentsService): Tr
 /** Returns the base of the URLs at which users grant tokens to runs. A run has no request with a Host header. */
 const browserUrl = ({ public_url, host, port, mount_prefix }: Config): string | undefined =>
   public_url ?? (isLoopback(host) && port !== 0 ? `http://localhost:${port}${mount_prefix}` : undefined);
+
+/** The minimum key length of the Standard Webhooks specification. */
+const MIN_KEY_BYTES = 24;
+
+export const createWebhookPolicy = ({ webhooks, http_app }: Config) =>
+  new WebhookPolicy(webhooks.enabled, webhooks.url, http_app !== undefined);
+
+/** Undefined if webhooks are disabled. */
+export function createWebhookSender(
+  { webhooks, webhook_keys: keys, webhook_timeout_ms, webhook_retry_ms, mount_prefix }: Config,
+  database: Database,
+  policy: WebhookPolicy,
+  { served, body_parser }: { served: Promise<App>; body_parser: BodyParser },
+  log: Log,
+): WebhookSender | undefined {
+  if (!webhooks.enabled) return undefined;
+  if (keys.some((key) => key.byteLength < MIN_KEY_BYTES))
+    log.warn({ min_bytes: MIN_KEY_BYTES }, "THREADMILL_WEBHOOK_SECRET contains a key that is too short to be secure");
+  const { headers } = webhooks;
+  const times = { timeout_ms: webhook_timeout_ms, retry_ms: webhook_retry_ms };
+  const fetchApp: SafeFetch = async (path, init) => {
+    const deadline = AbortSignal.timeout(webhook_timeout_ms);
+    const signal = AbortSignal.any([deadline, ...(init?.signal ? [init.signal] : [])]);
+    const request = new Request(`http://localhost${mount_prefix}${path}`, { ...init, signal });
+    const response = await (await served).fetch(request, { origin: "webhook" });
+    if (deadline.aborted) throw new Error(`The route did not respond within ${webhook_timeout_ms} ms.`);
+    signal.throwIfAborted();
+    void response.body?.cancel().catch(() => undefined);
+    return response;
+  };
+  return new WebhookSender({ database, policy, fetchApp, headers, keys, body_parser, ...times, log });
+}

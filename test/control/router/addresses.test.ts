@@ -80,7 +80,7 @@ describe.each<[string, WorldOptions]>([
     "/deployments/./one/x",
     "/deployments/nothing/x",
     `/deployments/${"x".repeat(100)}/y`,
-  ])("%s is nobody's", async (path) => {
+  ])("%s belongs to no deployment", async (path) => {
     expect((await send(path)).status).toBe(404);
   });
 
@@ -145,7 +145,7 @@ describe("a deployment's host name", () => {
     "a.my-agent.agents.example.com",
     "my_agent.agents.example.com",
     ".agents.example.com",
-  ])("%s is nobody's", async (host) => {
+  ])("%s belongs to no deployment", async (host) => {
     expect((await send(host)).status).toBe(404);
   });
 

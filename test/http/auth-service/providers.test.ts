@@ -94,7 +94,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     ["GET", undefined],
     ["PATCH", { name: "n" }],
     ["DELETE", undefined],
-  ])("of nobody, or of another workspace, are not found by %s", async (method, body) => {
+  ])("that do not exist, or of another workspace, are not found by %s", async (method, body) => {
     await elsewhere.send("POST", "/providers", provider("theirs"));
     for (const provider_id of ["nobody", "theirs"]) {
       const answer = await ada.send(method, `/providers/${provider_id}`, body);

@@ -387,7 +387,7 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
     ["PATCH", "/providers", "GET, POST"],
     ["GET", "/tokens/import", "POST"],
     ["POST", "/agents/a/connections/b", "DELETE"],
-  ])("is told of other methods where there are some: %s %s", async (method, path, allow) => {
+  ])("lists other methods if there are some: %s %s", async (method, path, allow) => {
     const answer = await ada.send(method, path);
     expect([answer.status, answer.body]).toEqual([405, { detail: "Method Not Allowed" }]);
     expect(answer.headers.get("allow")).toBe(allow);

@@ -140,7 +140,7 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
   });
 
   it.each([["uploads/nothing.tar.gz"], ["../../etc/passwd"], ["/etc/passwd"]])(
-    "makes no revision of %s, which nobody uploaded",
+    "creates no revision of %s, which was not uploaded",
     async (source_tarball_path) => {
       const { id } = await create(empty());
       const answer = await ada.send("PATCH", `/v2/deployments/${id}`, {

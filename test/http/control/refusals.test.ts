@@ -272,7 +272,7 @@ describe.each(databases)("requests that the control plane refuses on %s", (datab
   afterAll(() => api.stop());
 
   it.each(CASES.map((one) => [one[0], one[1], JSON.stringify(one[2])?.slice(0, 80) ?? "nothing", one] as const))(
-    "%s %s with %s is told place by place",
+    "%s %s with %s returns an error for each place",
     async (_method, _path, _shown, [method, path, body, ...reasons]) => {
       for (const mount of ["", "/api-host"]) {
         const answer = await ada.send(method, `${mount}${path}`, body);

@@ -4,8 +4,9 @@ import { hideDriverMessage } from "../../../platform/database/database-errors.ts
 import { ApiError } from "../../../platform/errors.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import { unlessAborted } from "../../../platform/lib/signal.ts";
+import type { CheckpointWrite } from "../../graph-hosts/checkpoint-requests.ts";
 import { FetchResponses, requestOf } from "../../graph-hosts/fetch-exchange.ts";
-import type { CheckpointWrite, HostRequest, RunKwargs, TokenAnswer, TokenRequest } from "../../graph-hosts/host.ts";
+import type { HostRequest, RunKwargs, TokenAnswer, TokenRequest } from "../../graph-hosts/host.ts";
 import { listAncestors } from "../../storage/checkpoints/ancestors.ts";
 import { findCheckpoint, listCheckpoints } from "../../storage/checkpoints/checkpoints.ts";
 import { insertCheckpoint, insertWrites } from "../../storage/checkpoints/inserts.ts";

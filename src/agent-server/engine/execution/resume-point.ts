@@ -1,5 +1,6 @@
 import type { Database, Tx } from "../../../platform/database/database.ts";
-import type { CheckpointData, Language, RunKwargs, RunOrder, WriteKey } from "../../graph-hosts/host.ts";
+import type { CheckpointData, Language, WriteKey } from "../../graph-hosts/checkpoint-requests.ts";
+import type { RunKwargs, RunOrder } from "../../graph-hosts/host.ts";
 import { findCheckpoint, findWritesOfRun } from "../../storage/checkpoints/checkpoints.ts";
 import type { StoredEvent } from "../../storage/event-reader.ts";
 import { findLastOutput } from "../../storage/runs.ts";

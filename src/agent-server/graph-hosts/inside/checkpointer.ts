@@ -9,7 +9,8 @@ import type {
   CheckpointTuple,
   PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import type { CheckpointData, CheckpointWrite, RunEpoch, StagedUpdate, ValueData, WriteData } from "../host.ts";
+import type { CheckpointData, CheckpointWrite, ValueData, WriteData } from "../checkpoint-requests.ts";
+import type { RunEpoch, StagedUpdate } from "../host.ts";
 import { isPendingResume, isResume, TASKS } from "./commands.ts";
 import type { CommitPoints } from "./commit-points.ts";
 import type { ServiceConnection } from "./connection.ts";

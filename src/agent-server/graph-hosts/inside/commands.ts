@@ -1,5 +1,6 @@
 import type { Command } from "@langchain/langgraph";
-import type { RunCommand, WriteKey } from "../host.ts";
+import type { WriteKey } from "../checkpoint-requests.ts";
+import type { RunCommand } from "../host.ts";
 import type { Library } from "./loading/library.ts";
 
 /** Channel names of LangGraph, the same in all versions. */

@@ -1,12 +1,5 @@
-import type {
-  CheckpointData,
-  CheckpointRequest,
-  CheckpointWrite,
-  FromHost,
-  HostRequest,
-  RunEpoch,
-  ToHost,
-} from "../host.ts";
+import type { CheckpointData, CheckpointRequest, CheckpointWrite } from "../checkpoint-requests.ts";
+import type { FromHost, HostRequest, RunEpoch, ToHost } from "../host.ts";
 
 /** A batch is sent before the turn ends when one of its messages contains this many events. */
 const MAX_EVENTS = 64;

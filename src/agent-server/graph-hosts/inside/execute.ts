@@ -1,6 +1,7 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { isTokenInterrupt, REQUEST_TOKEN_KEY, type RequestToken } from "../author/token-interrupt.ts";
-import type { AbortReason, CheckpointData, HostOutcome, RunOrder, StateSummary, WriteKey } from "../host.ts";
+import type { CheckpointData, WriteKey } from "../checkpoint-requests.ts";
+import type { AbortReason, HostOutcome, RunOrder, StateSummary } from "../host.ts";
 import { type Scope, withScope } from "./checkpointer.ts";
 import { INTERRUPT, isConsumedResume, toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";

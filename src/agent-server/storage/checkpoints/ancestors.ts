@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Tx } from "../../../platform/database/database.ts";
-import type { AncestorData, AncestorFilter, ValueData, WriteData } from "../../graph-hosts/host.ts";
+import type { AncestorData, AncestorFilter, ValueData, WriteData } from "../../graph-hosts/checkpoint-requests.ts";
 import type { CheckpointRow } from "../schema.ts";
 import { findCheckpoint, MAX_CHARS, NO_RUN, newestLayer, versionsIn } from "./checkpoints.ts";
 
@@ -25,12 +25,12 @@ export async function listAncestors(
     if (chars > MAX_CHARS) return { checkpoints, isWhole: false };
     const rows = await chainFrom(tx, filter, next);
     if (rows.length === 0) break;
-    const valueOf = await storedValues(tx, filter, rows, left);
+    const storedAt = await storedValues(tx, filter, rows, left);
     const writesOf = await storedWrites(tx, filter, rows, left);
     for (const { checkpoint_id, parent_checkpoint_id, checkpoint } of rows) {
       const values = versionsIn({ checkpoint })
         .filter(([channel]) => left.has(channel))
-        .flatMap(([channel, version]) => valueOf.get(`${channel}\0${version}`) ?? []);
+        .flatMap(([channel, version]) => storedAt.get(`${channel}\0${version}`) ?? []);
       const writes = (writesOf.get(checkpoint_id) ?? []).filter(({ channel }) => left.has(channel));
       checkpoints.push({ checkpoint_id, parent_checkpoint_id, values, writes });
       chars += [...values, ...writes].reduce((sum, { value }) => sum + value.length, 0);
@@ -114,7 +114,11 @@ async function storedWrites(
       .select(sql<string>`case when ${isWanted} then value else '' end`.as("value"))
       .where("thread_id", "=", at.thread_id)
       .where("checkpoint_ns", "=", at.checkpoint_ns)
-      .where("checkpoint_id", "in", rows.map(({ checkpoint_id }) => checkpoint_id))
+      .where(
+        "checkpoint_id",
+        "in",
+        rows.map(({ checkpoint_id }) => checkpoint_id),
+      )
       .where("run_id", "is distinct from", at.without ?? NO_RUN)
       .orderBy("task_id")
       .orderBy("idx")

@@ -1,7 +1,13 @@
 import { sql } from "kysely";
 import type { Tx } from "../../../platform/database/database.ts";
 import { prepared } from "../../../platform/database/prepared.ts";
-import type { CheckpointData, CheckpointFilter, Language, ValueData, WriteData } from "../../graph-hosts/host.ts";
+import type {
+  CheckpointData,
+  CheckpointFilter,
+  Language,
+  ValueData,
+  WriteData,
+} from "../../graph-hosts/checkpoint-requests.ts";
 import type { CheckpointRow } from "../schema.ts";
 
 type Namespace = Pick<CheckpointRow, "thread_id" | "checkpoint_ns">;

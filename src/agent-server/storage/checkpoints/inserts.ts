@@ -1,6 +1,6 @@
 import { nowMs, type Tx } from "../../../platform/database/database.ts";
 import { prepared } from "../../../platform/database/prepared.ts";
-import type { NewCheckpointData, WriteData } from "../../graph-hosts/host.ts";
+import type { NewCheckpointData, WriteData } from "../../graph-hosts/checkpoint-requests.ts";
 import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow, RunRow } from "../schema.ts";
 
 /** The writer of a checkpoint: a run, or a state update (`run_id` null, `seq` 0). */

@@ -20,7 +20,7 @@ const KINDS: Record<RevisionStatus, StatusKind> = {
 };
 
 export const isInProgress = ({ status }: Revision): boolean => ["pending", "running"].includes(KINDS[status]);
-/** Only a revision that was deployed can be redeployed. The status of failed and interrupted revisions does not tell that. */
+/** Only a revision that was deployed can be redeployed. Failed and interrupted revisions may never have been. */
 export const canRedeploy = ({ status }: Revision): boolean => status === "DEPLOYED";
 
 /** Formats a status such as `BUILD_FAILED` as `build failed`. */
