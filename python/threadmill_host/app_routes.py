@@ -58,7 +58,7 @@ def _route(method: str, path: str, *, is_middleware: bool = False) -> Message:
 
 def to_pattern(path: str) -> str:
     """Returns the path in Hono's syntax. It may match more; the app passes such requests back."""
-    segments = []
+    segments: list[str] = []
     for number, segment in enumerate(path.split("/")):
         parameters = list(_PARAMETER.finditer(segment))
         if any(parameter.group(1) not in _SEGMENT_CONVERTERS for parameter in parameters):

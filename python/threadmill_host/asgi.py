@@ -217,7 +217,8 @@ class _Exchange:
                 ]
                 self.answer.set_result({"status": int(start["status"]), "headers": headers, "has_body": has_body})
             self._changed.notify_all()
-            while more_body and self._buffered > MAX_BUFFERED_BYTES and not self.is_disconnected:
+            # A body that is not read, such as that of a response to HEAD, waits for the disconnect.
+            while more_body and (not has_body or self._buffered > MAX_BUFFERED_BYTES) and not self.is_disconnected:
                 await self._changed.wait()
 
     async def read(self) -> bytes | None:

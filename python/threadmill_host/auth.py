@@ -139,7 +139,7 @@ def _user_of(returned: Any) -> Message:
     identity = given.get("identity")
     if not isinstance(identity, str) or not 0 < len(identity) <= MAX_IDENTITY_LENGTH:
         raise ValueError(f"authenticate must return an identity, a string of 1 to {MAX_IDENTITY_LENGTH} characters")
-    permissions = given.get("permissions", [])
+    permissions: Any = given.get("permissions", [])
     is_list = isinstance(permissions, (list, tuple, set, frozenset))
     if not is_list or not all(isinstance(permission, str) for permission in permissions):
         raise ValueError("the permissions that authenticate returns must be a list of strings")

@@ -20,8 +20,8 @@ class DeltaHistory:
         # Newest first.
         self._writes: dict[str, list[tuple[str, str, Any]]] = {channel: [] for channel in channels}
         self._left = list(self._writes)
-        scope = scope_of(config)
-        checkpoint_ns = configurable.get("checkpoint_ns") or ""
+        self._scope = scope = scope_of(config)
+        self._checkpoint_ns = checkpoint_ns = configurable.get("checkpoint_ns") or ""
         self._request: Message | None = {
             "op": "ancestors",
             "thread_id": configurable["thread_id"],
@@ -43,7 +43,9 @@ class DeltaHistory:
 
     def take(self, page: Message) -> None:
         for ancestor in page["checkpoints"]:
-            self._add(ancestor)
+            # The first superstep of a state update writes to a stored checkpoint.
+            staged = self._scope.staged_writes(self._checkpoint_ns, ancestor["checkpoint_id"])
+            self._add({**ancestor, "writes": [*ancestor["writes"], *staged]})
         if page["isWhole"] or not page["checkpoints"]:
             self._request = None
         else:

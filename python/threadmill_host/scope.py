@@ -38,17 +38,21 @@ class Scope:
 
     def staged_checkpoint(self, checkpoint_ns: str, checkpoint_id: str | None) -> Message | None:
         """Returns a checkpoint of the state update with its writes. Without an id, the newest one."""
-        puts, writes = self.staged or ([], [])
+        puts, _ = self.staged or ([], [])
         for row in reversed(puts):
             if row["checkpoint_ns"] == checkpoint_ns and checkpoint_id in (None, row["checkpoint_id"]):
-                own = [
-                    write
-                    for at in writes
-                    if at["checkpoint_ns"] == checkpoint_ns and at["checkpoint_id"] == row["checkpoint_id"]
-                    for write in at["writes"]
-                ]
-                return {**row, "writes": own}
+                return {**row, "writes": self.staged_writes(checkpoint_ns, row["checkpoint_id"])}
         return None
+
+    def staged_writes(self, checkpoint_ns: str, checkpoint_id: str) -> list[Message]:
+        """Returns the writes of the state update to a checkpoint, which may be a stored one."""
+        _, writes = self.staged or ([], [])
+        return [
+            write
+            for at in writes
+            if at["checkpoint_ns"] == checkpoint_ns and at["checkpoint_id"] == checkpoint_id
+            for write in at["writes"]
+        ]
 
 
 SCOPE = "__threadmill_scope"

@@ -91,7 +91,7 @@ class Rows:
             if len(found) == self.ancestors_per_page:
                 return {"checkpoints": found, "isWhole": False}
             own = {name: [one for one in row[name] if one["channel"] in left] for name in ("values", "writes")}
-            found.append({"parent_checkpoint_id": row["parent_checkpoint_id"], **own})
+            found.append({**{name: row[name] for name in ("checkpoint_id", "parent_checkpoint_id")}, **own})
             left -= {value["channel"] for value in own["values"] if value["type"] != "empty"}
             row = self._parent(row)
         return {"checkpoints": found, "isWhole": True}

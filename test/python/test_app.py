@@ -11,6 +11,7 @@ from service import Message, Service
 
 MODULE = """
 import asyncio
+import gc
 from contextlib import asynccontextmanager
 from langgraph_sdk import get_client
 from starlette.applications import Starlette
@@ -41,6 +42,8 @@ async def endless(request):
     return StreamingResponse(chunks())
 
 async def wait_for_abort(request):
+    # As with uvicorn, Starlette leaves the generator of a response without a reader to the garbage collector.
+    gc.collect()
     await aborted.wait()
     return JSONResponse("aborted")
 

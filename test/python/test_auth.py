@@ -23,7 +23,7 @@ def authenticate(request, authorization, headers, query_params):
         raise HTTPException
     if not authorization:
         raise Auth.exceptions.HTTPException(401, "Who?", {"X-Reason": "none", "Content-Length": "3"})
-    return {"identity": authorization, "cookie": request.cookies.get("a"), "raw": headers[b"x-a"].decode()}
+    return {"identity": authorization, "cookie": request.cookies.get("a"), "raw": headers[b"x-a"].decode("latin-1")}
 
 @auth.on
 async def all_events(ctx, value):
