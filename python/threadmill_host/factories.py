@@ -10,11 +10,18 @@ from typing import Any, get_args, get_origin
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
-from langgraph_sdk.runtime import ServerRuntime, _ExecutionRuntime, _ReadRuntime
 from pydantic import BaseModel
 
 from .importing import GraphImportError
 from .users import User
+
+try:
+    from langgraph_sdk.runtime import ServerRuntime, _ExecutionRuntime, _ReadRuntime
+
+    _RUNTIME_TYPES: tuple[Any, ...] = (ServerRuntime, _ExecutionRuntime, _ReadRuntime)
+except ModuleNotFoundError:
+    # langgraph-sdk before 0.3.5, which langgraph 1.2 permits.
+    _RUNTIME_TYPES = ()
 
 
 @dataclass(frozen=True)
@@ -128,15 +135,18 @@ def _annotated_role(annotation: Any) -> str | None:
 def _runtime_type(annotation: Any) -> Any:
     """Returns the annotation's ServerRuntime, with its type argument; None if it is another type."""
     for candidate in (annotation, *get_args(annotation)):
-        if get_origin(candidate) in (ServerRuntime, _ExecutionRuntime, _ReadRuntime):
-            return candidate
-        if candidate in (ServerRuntime, _ExecutionRuntime, _ReadRuntime):
+        if get_origin(candidate) in _RUNTIME_TYPES or candidate in _RUNTIME_TYPES:
             return candidate
     text = annotation if isinstance(annotation, str) else ""
-    return ServerRuntime if text.split("[")[0].endswith("ServerRuntime") else None
+    return _RUNTIME_TYPES[0] if _RUNTIME_TYPES and text.split("[")[0].endswith("ServerRuntime") else None
 
 
 def _runtime(call: FactoryCall, annotation: Any) -> Any:
+    if not _RUNTIME_TYPES:
+        raise GraphImportError(
+            "The parameter runtime of a function that returns a graph requires langgraph-sdk 0.3.5 or later. "
+            "Run pip install --upgrade langgraph-sdk."
+        )
     common: dict[str, Any] = {"access_context": call.access_context, "user": call.user, "store": call.store}
     if not call.is_run:
         return _ReadRuntime(**common)
