@@ -1,4 +1,5 @@
 import type { RunStatus, ThreadStatus } from "../../src/agent-server/contract/records.ts";
+import { language } from "../support/language.ts";
 import type { Kind } from "./commands.ts";
 import { mayAnswerTwice } from "./known.ts";
 import type { RunNote } from "./notes.ts";
@@ -105,7 +106,8 @@ function walk(run: RunNote, from: World, twice = false): Walk {
 
   stop();
   const { items: found, todo: open } = headOf(from);
-  const isBlank = found.length === 0 && open.length === 0;
+  // LangGraph for Python continues from any checkpoint, also from one without values.
+  const isBlank = language === "python" ? from.entries.length === 0 : found.length === 0 && open.length === 0;
   if (isBlank && run.mode === "continue") return ended("error");
   if (isBlank && run.mode === "resume") commit([], []);
   if (run.mode === "input") commit(headOf(world).items, planOf(run.kind, run.token));
