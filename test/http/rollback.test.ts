@@ -135,6 +135,15 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     expect(new Set(events.map(({ event }) => event))).toEqual(new Set(["metadata", "values"]));
   });
 
+  it("ends a join whose response has started with the same reason", async () => {
+    const run = await api.runningSlow(await api.newThread());
+    const path = `/threads/${run.thread_id}/runs/${run.run_id}/join`;
+    // The headers of the response arrive after a second.
+    const response = await api.service.threadmill.fetch(new Request(`http://localhost${path}`));
+    expect((await api.cancel(run, ROLLBACK)).status).toBe(204);
+    expect(await response.json()).toEqual({ __error__: { error: "ApiError", message: "Run not found" } });
+  });
+
   it("replaces an earlier interrupt, and cannot be reverted by a later one", async () => {
     for (const [first, second] of [
       ["interrupt", "rollback"],

@@ -1,3 +1,4 @@
+import { ApiError } from "../errors.ts";
 import { withTimeout } from "../lib/signal.ts";
 import { accessEndError, type ClientAbort } from "./client-abort.ts";
 
@@ -34,9 +35,11 @@ export async function keepAliveResponse(
       } catch (error) {
         const accessError = accessEndError(client);
         if (client.signal.aborted && !accessError) return controller.error(error);
-        if (!accessError) onError(error);
+        // For example, the run was rolled back.
+        const expected = error instanceof ApiError ? { error: error.name, message: error.message } : undefined;
+        if (!accessError && !expected) onError(error);
         // The status has been sent, so the error has the format of a failed run.
-        controller.enqueue(encoder.encode(JSON.stringify({ __error__: accessError ?? FAILED })));
+        controller.enqueue(encoder.encode(JSON.stringify({ __error__: accessError ?? expected ?? FAILED })));
         controller.close();
       }
     },
