@@ -160,6 +160,8 @@ class HostCheckpointer(BaseCheckpointSaver[str]):
             raise ValueError("Storing a checkpoint requires configurable.thread_id in the config.")
         checkpoint_ns = configurable.get("checkpoint_ns") or ""
         scope = scope_of(config)
+        if scope.root_chunks is not None and checkpoint_ns == "":
+            scope.root_chunks.take_undelivered()
         must_wait = scope.commits is None or scope.commits.must_wait_for(
             checkpoint_ns, checkpoint, metadata.get("source"), new_versions.keys()
         )

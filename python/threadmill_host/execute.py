@@ -12,6 +12,7 @@ from .commit_points import CommitPoints
 from .execution import Execution
 from .messages import Message, RunKey
 from .outcome import failed, finished
+from .root_chunks import RootChunks
 from .run_input import checkpoint_metadata, run_input, stream_options
 from .scope import Scope
 from .stream_modes import StreamedState, StreamTranslator, source_modes
@@ -75,15 +76,22 @@ async def _stream(
     own_config, options = stream_options(config, execution, scope)
     graph_input = await run_input(graph, execution, scope)
     if kwargs.get("stream_protocol") == "v2":
-        await stream_thread_protocol(graph, graph_input, own_config, options, emit, streamed, execution.room)
+        await stream_thread_protocol(graph, graph_input, own_config, options, emit, streamed, execution.room, scope)
         return
     modes: list[str] = kwargs["stream_mode"]
+    sources = source_modes(modes)
     translator = StreamTranslator(modes, emit, streamed)
-    options.update(stream_mode=source_modes(modes), subgraphs=bool(kwargs.get("subgraphs")))
+    wants_subgraphs = bool(kwargs.get("subgraphs"))
+    # With RootChunks, the custom events of subgraphs arrive in any case: their namespace shows which they are.
+    has_namespaces = wants_subgraphs or "custom" in sources
+    options.update(stream_mode=sources, subgraphs=has_namespaces)
+    chunks_of_root = scope.root_chunks = RootChunks(sources, translator.take)
+    own_config = chunks_of_root.with_stream(own_config)
 
     def take(chunk: Any) -> None:
-        namespace, mode, data = chunk if options["subgraphs"] else ((), *chunk)
-        translator.take(namespace, mode, data)
+        namespace, mode, data = chunk if has_namespaces else ((), *chunk)
+        if wants_subgraphs or not namespace:
+            chunks_of_root.deliver(namespace, mode, data)
 
     if "events" not in modes:
         async with aclosing(_generator(graph.astream(graph_input, own_config, **options))) as chunks:

@@ -6,6 +6,7 @@ from langchain_core.runnables import RunnableConfig
 
 from .commit_points import CommitPoints
 from .messages import Message, RunKey
+from .root_chunks import RootChunks
 
 
 @dataclass
@@ -17,6 +18,7 @@ class Scope:
     # The thread's newest root checkpoint, [data]. Emptied by its first use or the run's first checkpoint.
     head: list[Message | None] = field(default_factory=list)
     commits: CommitPoints | None = None
+    root_chunks: RootChunks | None = None
     # Whether this run or an earlier one has consumed the resume value of the checkpoint.
     is_resume_consumed: bool = False
     # A run whose checkpoints and writes are ignored.

@@ -12,6 +12,8 @@ from .commands import INTERRUPT
 from .lifecycle import Lifecycle, LifecycleEvent
 from .message_blocks import MessageBlocks, MessageEvent
 from .messages import Message
+from .root_chunks import RootChunks
+from .scope import Scope
 from .stream_modes import Emit, StreamedState, event_name, has_interrupts, is_breakpoint, public_task
 from .wire import to_wire
 
@@ -30,14 +32,19 @@ async def stream_thread_protocol(
     emit: Emit,
     streamed: StreamedState,
     room: Callable[[], Awaitable[None]],
+    scope: Scope,
 ) -> None:
     """Streams a run of the graph as events of the thread protocol, and records the state of the graph."""
     translator = ThreadProtocolTranslator(emit, streamed)
-    chunks: Any = graph.astream(graph_input, config, **options, stream_mode=PROTOCOL_MODES, subgraphs=True)
+    root_chunks = scope.root_chunks = RootChunks(
+        PROTOCOL_MODES, lambda namespace, mode, payload: translator.take(list(namespace), mode, payload)
+    )
+    own_config = root_chunks.with_stream(config)
+    chunks: Any = graph.astream(graph_input, own_config, **options, stream_mode=PROTOCOL_MODES, subgraphs=True)
     try:
         async with aclosing(chunks):
             async for namespace, mode, payload in chunks:
-                translator.take(list(namespace), mode, payload)
+                root_chunks.deliver(namespace, mode, payload)
                 await room()
         translator.end()
     except BaseException:

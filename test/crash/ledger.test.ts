@@ -5,6 +5,7 @@ import { createDatabase } from "../support/databases.ts";
 import { graphsIn, language } from "../support/language.ts";
 import { EndedEarly, freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { randomOf } from "../support/random.ts";
+import { parseSse } from "../support/sse.ts";
 import { openOn } from "../support/storage.ts";
 import { type Violation, violations } from "./invariants.ts";
 
@@ -98,8 +99,16 @@ async function outcomeOf({ url }: ServerProcess, { thread_id, run_id, n }: Ackno
   const joined = await fetch(`${path}/join`);
   const output = (await joined.json()) as { items?: string[] };
   const { status } = (await (await fetch(path)).json()) as { status: string };
-  const right = status === "success" && JSON.stringify(output.items) === JSON.stringify([`a${n}`, `b${n}`, `c${n}`]);
-  return right ? undefined : { run_id, n, status, output };
+  const events = await fetch(`${path}/stream`, { headers: { "last-event-id": "-1" } });
+  const updates = parseSse(await events.text()).flatMap(({ event, data }) =>
+    event === "updates" ? Object.keys(data) : [],
+  );
+  const steps = ["a", "b", "c"];
+  const isRight =
+    status === "success" &&
+    JSON.stringify(output.items) === JSON.stringify(steps.map((step) => `${step}${n}`)) &&
+    JSON.stringify(updates) === JSON.stringify(steps);
+  return isRight ? undefined : { run_id, n, status, output, updates };
 }
 
 /**
