@@ -11,6 +11,8 @@ export interface Measurement {
   without?: readonly ("floor" | "peer")[];
   /** Also measure Threadmill on Postgres. */
   on_postgres?: boolean;
+  /** Measure only Threadmill on Postgres. */
+  only_postgres?: boolean;
   /** Starts targets (servers with additional variables), measures them once, and stops them. Omits figures that are not available on this machine. */
   measure(start: (env?: Record<string, string>) => Promise<Target>, sizes: Sizes): Promise<Values>;
 }

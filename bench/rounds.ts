@@ -17,7 +17,9 @@ export async function takeAllRounds(
   const subjects = all.filter(
     ({ name }) =>
       !(measurement.without as readonly string[] | undefined)?.includes(name) &&
-      (name !== "threadmill-postgres" || measurement.on_postgres),
+      (name === "threadmill-postgres"
+        ? measurement.on_postgres || measurement.only_postgres
+        : !measurement.only_postgres),
   );
   let left = subjects;
   const times = options.rounds * (measurement.times_per_round ?? 1);

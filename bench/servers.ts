@@ -10,17 +10,24 @@ const START_TIMEOUT_MS = 60_000;
 /** Also the maximum error of the measured start time. */
 const POLL_MS = 5;
 
-/** Starts a server and waits until GET /ok answers 200. */
+/**
+ * Starts a server and waits until it answers 200.
+ *
+ * @param command the arguments
+ * @param options `program`: default Node.js; `ready_path`: default `/ok`
+ */
 export async function startServer(
   command: (port: number) => string[],
   cwd: string,
   env: Record<string, string> = {},
+  options: { program?: string; ready_path?: string } = {},
 ): Promise<ServerProcess> {
+  const { program, ready_path = "/ok" } = options;
   const port = await freePort();
   const spawned_at = performance.now();
-  const started = start(command(port), { cwd, env });
+  const started = start(command(port), { cwd, env, ...(program !== undefined && { command: program }) });
   try {
-    const ready_ms = (await waitUntilReady(port, started, spawned_at)) - spawned_at;
+    const ready_ms = (await waitUntilReady({ port, path: ready_path }, started, spawned_at)) - spawned_at;
     const pid = started.child.pid as number;
     return {
       port,
@@ -28,7 +35,7 @@ export async function startServer(
       ready_ms,
       usage: () => processUsage(pid),
       stop: () => stop(started),
-      startAgain: () => startServer(command, cwd, env),
+      startAgain: () => startServer(command, cwd, env, options),
     };
   } catch (error) {
     await stop(started);
@@ -36,9 +43,13 @@ export async function startServer(
   }
 }
 
-async function waitUntilReady(port: number, { child, stderrTail }: Started, spawned_at: number): Promise<number> {
+async function waitUntilReady(
+  at: { port: number; path: string },
+  { child, stderrTail }: Started,
+  spawned_at: number,
+): Promise<number> {
   for (;;) {
-    if (await answersOk(port)) return performance.now();
+    if (await answersOk(at)) return performance.now();
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`The server exited during its start: ${stderrTail()}`);
     if (performance.now() - spawned_at > START_TIMEOUT_MS)
@@ -47,9 +58,9 @@ async function waitUntilReady(port: number, { child, stderrTail }: Started, spaw
   }
 }
 
-function answersOk(port: number): Promise<boolean> {
+function answersOk({ port, path }: { port: number; path: string }): Promise<boolean> {
   return new Promise((resolve) => {
-    const request = get({ host: "127.0.0.1", port, path: "/ok", agent: false, timeout: 5_000 }, (response) => {
+    const request = get({ host: "127.0.0.1", port, path, agent: false, timeout: 5_000 }, (response) => {
       response.resume();
       resolve(response.statusCode === 200);
     });

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { cpSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import pg from "pg";
 import type { FloorOptions } from "./floor.ts";
 import { HttpTarget, type ServerProcess } from "./http-target.ts";
 import type { Measurement, Sizes, Values } from "./measurement.ts";
 import { installPeer, peerModules } from "./peer-install.ts";
+import { createDatabase, query } from "./postgres.ts";
 import { start, temporaryFolder } from "./processes.ts";
 import { startServer } from "./servers.ts";
 
@@ -49,45 +49,23 @@ function threadmill(command: "dev" | "serve"): Subject {
   );
 }
 
-/** The server on which the benchmark creates its database. */
-const POSTGRES = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/postgres";
-const POSTGRES_DATABASE = "threadmill_bench";
-
 /** Threadmill as `serve` on Postgres. */
 const onPostgres: Subject = {
   name: "threadmill-postgres",
   about: "`threadmill serve` on Postgres",
   prepare: () => query("select 1"),
   async measure(measurement, sizes) {
-    await query(`drop database if exists ${POSTGRES_DATABASE} with (force)`);
-    await query(`create database ${POSTGRES_DATABASE}`);
-    const url = new URL(POSTGRES);
-    url.pathname = `/${POSTGRES_DATABASE}`;
-    const flags = ["--config", join(graphs, "langgraph.json"), "--data", temporaryFolder(), "--log-level", "error"];
-    const start = () =>
-      startServer(
-        (port) => [
-          join(root, "bin/threadmill.js"),
-          "serve",
-          ...flags,
-          "--database-url",
-          url.href,
-          "--port",
-          String(port),
-        ],
-        root,
-        { THREADMILL_ENCRYPTION_KEYS: Buffer.alloc(32).toString("base64") },
-      );
-    const execute = (statement: string) => query(statement, url.href);
-    return measurement.measure(async () => new HttpTarget({ ...(await start()), execute }), sizes);
+    const url = await createDatabase("threadmill_bench");
+    const start = ({ BENCH_GRAPHS: config = join(graphs, "langgraph.json"), ...env }: Record<string, string> = {}) => {
+      const flags = ["--config", config, "--data", temporaryFolder(), "--database-url", url, "--log-level", "error"];
+      const program = (port: number) => [join(root, "bin/threadmill.js"), "serve", ...flags, "--port", String(port)];
+      const keys = { THREADMILL_ENCRYPTION_KEYS: Buffer.alloc(32).toString("base64") };
+      return startServer(program, root, { ...keys, ...env });
+    };
+    const execute = (statement: string) => query(statement, url);
+    return measurement.measure(async (env) => new HttpTarget({ ...(await start(env)), execute }), sizes);
   },
 };
-
-async function query(statement: string, connectionString = POSTGRES): Promise<void> {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  await client.query(statement).finally(() => client.end());
-}
 
 /** The development server of LangGraph. */
 const peer: Subject = {

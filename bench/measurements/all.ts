@@ -8,6 +8,7 @@ import { floorMeasurements } from "./floor-measurements.ts";
 import { hostile } from "./hostile.ts";
 import { openStreams } from "./open-streams.ts";
 import { python } from "./python.ts";
+import { pythonPeersMeasurement } from "./python-peers.ts";
 import { readers, socketReaders, threadReaders } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
@@ -41,6 +42,7 @@ export const measurements: readonly Measurement[] = [
   store,
   crons,
   python,
+  pythonPeersMeasurement,
   deploy,
   webCompare,
   webTrace,

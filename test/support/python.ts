@@ -87,8 +87,8 @@ export async function environmentOf(other: (typeof OTHER_VERSIONS)[number]): Pro
   });
 }
 
-/** The shims of pyenv that are in the PATH fail for versions that are not selected. */
-async function findInterpreter(version: string): Promise<string | undefined> {
+/** Returns the path of a Python of this version. The shims of pyenv that are in the PATH fail for versions that are not selected. */
+export async function findInterpreter(version: string): Promise<string | undefined> {
   const pyenv = join(process.env.PYENV_ROOT ?? join(homedir(), ".pyenv"), "versions");
   const installed = globSync(`${version}.*/bin/python`, { cwd: pyenv }).map((path) => join(pyenv, path));
   const candidates = [`python${version}`, ...installed];
