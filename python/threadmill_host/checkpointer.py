@@ -22,7 +22,7 @@ from .checkpoint_pages import CheckpointPages
 from .commands import is_pending_resume
 from .connection import ServiceConnection
 from .delta_history import DeltaHistory
-from .messages import Message
+from .messages import MAX_MESSAGE_BYTES, Message, too_large
 from .scope import Scope, own_config, scope_of
 from .wire import to_wire
 
@@ -249,6 +249,9 @@ class HostCheckpointer(BaseCheckpointSaver[str]):
 
     def _dump(self, value: Any) -> Message:
         kind, data = self.serde.dumps_typed(value)
+        # Before it is copied: orjson ends the process when it cannot get memory.
+        if len(data) * 4 // 3 > MAX_MESSAGE_BYTES:
+            raise ValueError(too_large("checkpoint", len(data)))
         return {"type": kind, "value": base64.b64encode(data).decode()}
 
     def load(self, stored: Message) -> Any:

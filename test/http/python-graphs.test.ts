@@ -235,6 +235,45 @@ describe.each(databases)("the hosts of Python graphs on %s", (database) => {
     expect(await attemptsOf(neighbour)).not.toContain(2);
   });
 
+  describe("that harm their host", () => {
+    const poison = (kind: string) => ({
+      assistant_id: "poison",
+      input: { steps: ["in"], kind },
+      stream_mode: "custom",
+    });
+
+    it.each([
+      [
+        "compute without end in the event loop",
+        "spin",
+        { THREADMILL_HOST_TIMEOUT: "2500ms" },
+        /no response for 2500 ms/,
+      ],
+      ["exceed the memory limit", "memory", { THREADMILL_HOST_MEMORY: "512MiB" }, /^MemoryError/],
+      ["return more than can be stored", "output", {}, /^The checkpoint has 70 MB; at most 64 MB can be stored/],
+      ["stream an event that is too large", "event", {}, /^The event has 70 MB; at most 64 MB/],
+    ])("%s end with an error, and their neighbours succeed", async (_, kind, env, message) => {
+      await start(env, { intervals: { host_silent_ms: 500 } });
+      const door = api.newDoor();
+      const neighbour = await api.runningSlow(await api.newThread(), door.path);
+      const culprit = await api.newRun(await api.newThread(), poison(kind));
+      expect((await api.join(culprit)).__error__.message).toMatch(message);
+      expect((await api.run(culprit)).status).toBe("error");
+      door.open();
+      expect((await api.join(neighbour)).steps).toEqual(["in", "begin", "end"]);
+      expect(await api.post("/runs/wait", runOf("python"))).toEqual(DONE);
+    });
+
+    it("compute without end in a thread are cancelled after the grace, and the process is ended", async () => {
+      await start();
+      const run = await api.newRun(await api.newThread(), poison("spin_in_thread"));
+      await readUntil(api.service, run, ({ event }) => event === "custom");
+      expect((await api.cancel(run)).status).toBe(204);
+      expect((await api.run(run)).status).toBe("interrupted");
+      expect(await api.post("/runs/wait", runOf("python"))).toEqual(DONE);
+    });
+  });
+
   it("warn once if their interpreter is older than python_version, and execute runs", async () => {
     const project = createProject({
       "langgraph.json": JSON.stringify({ python_version: "3.99", graphs: { python: "./chain.py:chain" } }),
