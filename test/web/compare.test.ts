@@ -326,6 +326,8 @@ describeInBrowser("the compare page", () => {
     const run = page.getByRole("dialog").getByRole("region", { name: "small v3" });
     await run.getByRole("button", { name: "Add score" }).click();
     await run.getByLabel("Key").fill("reviewed");
+    // A key without a value says nothing.
+    expect(await run.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
     await run.getByRole("spinbutton", { name: "Score" }).fill("0.5");
     await run.getByLabel("Comment").fill("Half of it is there.");
     await run.getByRole("button", { name: "Save" }).click();
