@@ -157,24 +157,4 @@ describeInBrowser("payloads in the shape of a chat", () => {
     const names = region.getByRole("button", { name: /^hallucination/ });
     expect(await names.evaluateAll((all) => all.filter((each) => each.scrollWidth > each.clientWidth).length)).toBe(0);
   });
-
-  it.each(["compare", "dataset", "session"])(
-    "fit on a phone: the %s page scrolls inside of its frame",
-    async (name) => {
-      const paths = {
-        compare: compare(),
-        dataset: `/experiments/datasets/${dataset}`,
-        session: `/experiments/sessions/${sessions[0]}`,
-      };
-      const page = await web.open(paths[name as keyof typeof paths], { narrow: true });
-      await page
-        .getByText(name === "dataset" ? (NAMES[1] as string) : /\d+\. Where is the parcel/)
-        .first()
-        .waitFor();
-      expect(
-        await page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"),
-      ).toEqual([390, 844]);
-      await expectAccessible(page);
-    },
-  );
 });

@@ -292,9 +292,13 @@ describeInBrowser("threads", () => {
 
   it("wrap words without end, on a phone, too", async () => {
     const thread_id = await newThread();
-    await run(thread_id, { input: say(`Hello ${"x".repeat(400)}`) });
+    const endless = "x".repeat(400);
+    await run(thread_id, { input: say(`Hello ${endless}`) });
+    await call("POST", `/threads/${thread_id}/state`, {
+      values: { messages: [{ type: "ai", content: `The token is ${endless}` }] },
+    });
     const page = await web.open(`/threads/${thread_id}`, { narrow: true });
-    await said(page, "Ask me");
+    await said(page, "The token is");
     const beyond = await conversation(page).evaluate(
       (list) => [list, ...list.querySelectorAll("*")].filter((each) => each.getBoundingClientRect().right > 390).length,
     );
