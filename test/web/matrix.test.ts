@@ -76,7 +76,7 @@ describeInBrowser("the matrix of scores by experiments", () => {
     await page.getByRole("figure", { name: KEYS[0] }).waitFor();
     const size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]";
     expect(await page.evaluate(size)).toEqual([390, 844]);
-    const list = await page.getByRole("region", { name: "Experiments" }).boundingBox();
+    const list = await page.getByRole("region", { name: "Experiments", exact: true }).boundingBox();
     expect((list?.x ?? 0) + (list?.width ?? 0)).toBeLessThanOrEqual(390);
   });
 });
