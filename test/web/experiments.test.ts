@@ -56,6 +56,8 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByRole("button", { name: /^research/ }).click();
     // Its schema is read from types by TypeScript, for which a busy machine has up to 30 s.
     await page.getByText('"assistant_id":"research"').waitFor({ timeout: 60_000 });
+    await page.getByRole("link", { name: "New thread with research" }).click();
+    await page.getByLabel("question").waitFor();
     await page.goto(`${web.url}/app/experiments`);
     await page.getByText("No experiments yet").waitFor();
     await expectAccessible(page);

@@ -425,8 +425,15 @@ describeInBrowser("threads", () => {
     await named.getByText("name=Import of Monday, source=crm").waitFor();
     await named.getByRole("link").click();
     await page.getByRole("heading", { name: "Import of Monday" }).waitFor();
+    const waiting_id = await newThread();
+    await run(waiting_id, { input: say("Refund order 1042 of the zebra shop") });
     await page.keyboard.press("Control+k");
-    await page.keyboard.type("quokka");
+    await page.keyboard.type("zebra");
+    await page
+      .getByRole("option", { name: /zebra shop/ })
+      .getByText("Needs your input")
+      .waitFor();
+    await page.getByRole("combobox", { name: "Search" }).fill("quokka");
     await page.getByRole("option", { name: /quokka joke/ }).click();
     await page.getByRole("heading", { name: "Tell me a quokka joke" }).waitFor();
   });

@@ -58,6 +58,10 @@ export async function findThreads(
   }));
 }
 
+/** Whether an interrupt waits for a person. A run that was cancelled is interrupted, too. */
+export const needsInput = ({ status, interrupts }: Pick<ListedThread, "status" | "interrupts">): boolean =>
+  status === "interrupted" && Object.values(interrupts).some((each) => each.length > 0);
+
 /** Formats a message's content (a string, or a list with text blocks) as one line. */
 function singleLine(content: unknown): string | undefined {
   const parts = Array.isArray(content) ? content.map((block) => block?.text) : [content];

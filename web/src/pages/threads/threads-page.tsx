@@ -14,7 +14,7 @@ import { Badge } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table/columns.ts";
 import { Table } from "../../ui/table/table.tsx";
 import { threadsRoute } from "./page.ts";
-import { type ListedThread, threadsQuery } from "./queries.ts";
+import { type ListedThread, needsInput, threadsQuery } from "./queries.ts";
 import type { ThreadsSearch } from "./thread-filter.ts";
 import { ThreadStatus } from "./thread-header.tsx";
 import { ThreadsFilters } from "./threads-filters.tsx";
@@ -133,12 +133,7 @@ const COLUMNS: Column<ListedThread>[] = [
   {
     id: "status",
     header: "Status",
-    cell: ({ status, interrupts }) => (
-      <ThreadStatus
-        status={status}
-        needsInput={status === "interrupted" && Object.values(interrupts).some((each) => each.length > 0)}
-      />
-    ),
+    cell: (thread) => <ThreadStatus status={thread.status} needsInput={needsInput(thread)} />,
     width: 160,
     card: "first",
   },
