@@ -97,6 +97,10 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await rowWith(page, "9. Where is the parcel").click();
     const run = page.getByRole("dialog").getByRole("region", { name: NAMES[0] });
     await run.getByText("Experiment 0: parcel 8 is in the van.").waitFor();
+    const other = page.getByRole("dialog").getByRole("region", { name: NAMES[1] });
+    const latency = other.getByTitle("Not tested for significance");
+    expect(await latency.innerText()).toMatch(/▼\s*worse\s*\+50 ms/);
+    expect(await latency.locator(".text-worse, .text-better").count()).toBe(0);
     // The tool reports its failure in its text only.
     expect(await run.locator("summary", { hasText: "look_up" }).innerText()).toMatch(/timeout/i);
     await run.getByRole("button", { name: "Output as JSON" }).click();
