@@ -25,7 +25,7 @@ const UNIT = [
   "test/vault/key-ring.test.ts",
   "test/control/docker-log.test.ts",
   "test/control/router/{addresses,hygiene,retry}.test.ts",
-  "test/web/{answers,pause,payload-messages,prompt-template,trace-tree}.test.ts",
+  "test/web/{answers,pause,payload-messages,preview,prompt-template,thread-steps,trace-tree}.test.ts",
   "web/src/**/*.test.tsx",
 ];
 
@@ -51,7 +51,7 @@ const FAULTS_OF_HOSTS = [
 
 const BROWSER = [
   "test/security/pages.test.ts",
-  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,prompts,queues,runs,settings,task,chat-pages,threads,trace-links,traces,ui-components}.test.ts",
+  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,previews,prompts,queues,runs,settings,task,chat-pages,threads,trace-links,traces,ui-components}.test.ts",
 ];
 
 /** Official clients that `npm ci` brings. */

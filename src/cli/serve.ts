@@ -119,8 +119,11 @@ function rejectLoadFailures(failures: Record<string, string>, config: Config): v
     ([name, reason]) => `${[HTTP_APP, UI].includes(name) ? name : `graphs.${name}`} could not be loaded (${reason})`,
   );
   if (reasons.length === 0) return;
+  const problem = reasons.join("; ");
+  // Users of a deployment read this message, too: see printBanner.
+  if (config.only) throw new ConfigError(`${problem}. Fix the code and deploy again.`);
   throw new ConfigError(
-    `${config.config_file}: ${reasons.join("; ")}. Fix the code, or use "threadmill dev", which starts without the parts that fail to load.`,
+    `${problem}. Fix the code, or use "threadmill dev", which starts without the parts that fail to load. Config file: ${config.config_file}.`,
   );
 }
 

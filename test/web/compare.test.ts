@@ -326,6 +326,8 @@ describeInBrowser("the compare page", () => {
     const run = page.getByRole("dialog").getByRole("region", { name: "small v3" });
     await run.getByRole("button", { name: "Add score" }).click();
     await run.getByLabel("Key").fill("reviewed");
+    // A key without a value says nothing.
+    expect(await run.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
     await run.getByRole("spinbutton", { name: "Score" }).fill("0.5");
     await run.getByLabel("Comment").fill("Half of it is there.");
     await run.getByRole("button", { name: "Save" }).click();
@@ -347,6 +349,8 @@ describeInBrowser("the compare page", () => {
     const { losses } = await pair(2, "correct");
     const beyond_px = await matrix.locator("> div").evaluate((element) => element.scrollWidth - element.clientWidth);
     expect(beyond_px).toBe(0);
+    const size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]";
+    expect(await page.evaluate(size)).toEqual([390, 844]);
     const large = matrix.getByRole("region", { name: "large v1" });
     await large.getByRole("button", { name: `${losses} worse for correct in large v1` }).click();
     await page.getByRole("button", { name: "Scores by experiment", expanded: false }).waitFor();

@@ -56,6 +56,8 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByRole("button", { name: /^research/ }).click();
     // Its schema is read from types by TypeScript, for which a busy machine has up to 30 s.
     await page.getByText('"assistant_id":"research"').waitFor({ timeout: 60_000 });
+    await page.getByRole("link", { name: "New thread with research" }).click();
+    await page.getByLabel("question").waitFor();
     await page.goto(`${web.url}/app/experiments`);
     await page.getByText("No experiments yet").waitFor();
     await expectAccessible(page);
@@ -203,7 +205,10 @@ describeInBrowser("the pages of experiments", () => {
     const named = { ...body, dataset_name: "Uploaded", experiment_name: "from a file" };
     const wrong = {
       ...named,
-      results: named.results.map((row, at) => (at === 3 ? { ...row, start_time: "soon" } : row)),
+      results: named.results.map((row, at) => {
+        if (at === 5) return { ...row, evaluation_scores: [{ key: "tone", score: "high" }] };
+        return at === 3 ? { ...row, start_time: "soon" } : row;
+      }),
     };
     const fileOf = (name: string, content: unknown) => ({
       name,
@@ -216,6 +221,7 @@ describeInBrowser("the pages of experiments", () => {
     await input.setInputFiles([fileOf("wrong.json", wrong), fileOf("right.json", named)]);
     await page.getByText("results[3].start_time").waitFor();
     await page.getByText('input is too short (got "soon")').waitFor();
+    await page.getByText('results[5].evaluation_scores[0].score must be a number or a boolean (got "high")').waitFor();
     await page.getByRole("link", { name: "Open" }).waitFor();
     await input.setInputFiles(fileOf("again.json", named));
     await page.getByText("Change experiment_name in the file").waitFor();
@@ -257,27 +263,78 @@ describeInBrowser("the pages of experiments", () => {
     expect((await get("/datasets?name=Dropped"))[0]).toMatchObject({ example_count: 3, session_count: 1 });
   });
 
-  it("say which command takes files that are no JSON, and send nothing of them", async () => {
-    const page = await web.open("/experiments");
-    await page.getByRole("table", { name: "Datasets" }).waitFor();
-    const sent: string[] = [];
-    page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
-    await drop(page, { "run 1.jsonl": '{"inputs": {}}\n', "scores.csv": "input,output\na,b\n" });
-    const command = (name: string) => `npx threadmill experiments upload ${name} --dataset NAME --url ${web.url}`;
-    await page.getByText(command("'run 1.jsonl'")).waitFor();
-    await page.getByText(command("scores.csv")).waitFor();
+  it("take tables: CSV and JSONL files, whose columns are mapped and whose rows are shown before they are sent", async () => {
+    const page = await web.open("/experiments", { refused: [409] });
+    await page.getByRole("button", { name: "Upload" }).waitFor();
+    const csv = [
+      "id,question,expected_answer,answer,correct,tone,latency",
+      '7,"Where, please?",Paris,"Paris, I think",1,dry,0.5',
+      "8,How many?,12,11,wrong,warm,fast",
+    ];
+    await drop(page, { "first try.csv": csv.join("\n") });
+    const form = page.getByRole("dialog").locator("form");
+    const use = (column: string) => form.getByRole("combobox", { name: `Use of ${column}` });
+    const choose = async (column: string, option: string) => {
+      await use(column).click();
+      await page.getByRole("option", { name: option, exact: true }).click();
+    };
+    await use("id").waitFor();
+    const names = ["id", "question", "expected_answer", "answer", "tone"];
+    expect(await Promise.all(names.map((name) => use(name).innerText()))).toEqual([
+      "Metadata of the run",
+      "Input",
+      "Expected output",
+      "Output",
+      "Metadata of the run",
+    ]);
+    await choose("correct", "Score (number)");
+    await choose("tone", "Score (label)");
+    const problems = form.getByRole("alert");
+    await problems.getByText('line 3, correct: must be a number, not "wrong".').waitFor();
+    await problems.getByText('line 3, latency: must be a number, not "fast".').waitFor({ state: "detached" });
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Copy command for scores.csv" }).click();
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(command("scores.csv"));
-    await page.getByRole("button", { name: "Remove scores.csv" }).click();
-    await page.getByText(command("scores.csv")).waitFor({ state: "detached" });
-    expect(sent).toEqual([]);
+    expect(await form.getByRole("button", { name: "Upload 2 rows" }).isDisabled()).toBe(true);
+    await choose("correct", "Not used");
+    await problems.getByText('line 3, latency: must be a number, not "fast".').waitFor();
+    await choose("latency", "Metadata of the run");
+    const preview = form.getByRole("region", { name: "First rows" }).getByRole("row");
+    expect((await preview.nth(1).innerText()).split(/\s*\t\s*/)).toEqual([
+      "Where, please?",
+      "Paris",
+      "Paris, I think",
+      "tone dry",
+    ]);
+    await form.getByLabel("Dataset").fill("Tables");
+    await expectAccessible(page);
+    await form.getByRole("button", { name: "Upload 2 rows" }).click();
+    await page.getByRole("link", { name: "Open" }).waitFor();
+
+    // The same inputs in another format are the same examples.
+    const jsonl = [{ question: "How many?", answer: 12 }, {}, { inputs: { question: "Why?" }, answer: "So." }];
+    await drop(page, { "first try.jsonl": jsonl.map((row) => `${JSON.stringify(row)}\n`).join("\n") });
+    await problems.getByText("line 3: the row has no input.").waitFor();
+    await page.getByRole("button", { name: "Remove first try.jsonl" }).click();
+    const [row] = jsonl;
+    await drop(page, { "first try.jsonl": JSON.stringify({ ...row, correct: true }) });
+    await form.getByLabel("Dataset").fill("Tables");
+    await form.getByRole("button", { name: "Upload 1 row" }).click();
+    await page.getByText("Change the name of the experiment.").waitFor();
+    await form.getByLabel("Experiment").fill("second try");
+    await form.getByRole("button", { name: "Upload 1 row" }).click();
+    await page.getByRole("link", { name: "Open" }).nth(1).waitFor();
+    const [dataset] = await get("/datasets?name=Tables");
+    expect([dataset.example_count, dataset.session_count]).toEqual([2, 2]);
+    const [session] = await get("/sessions?name=second try");
+    expect((await get(`/sessions/${session.id}`)).feedback_stats.correct).toMatchObject({ n: 1, avg: 1 });
   });
 
   it("show the runs of an experiment, the worst first, and one of them whole", async () => {
     const { sessions } = await withSample("Runs");
     const page = await web.open(`/experiments/sessions/${sessions[2]}`);
-    await page.getByText("sd 0.150, n 196").waitFor();
+    const scores = rows.flatMap((row) => scoreOf(2, row, "similarity") ?? []);
+    const variance =
+      meanOf(scores.map((score) => (score - meanOf(scores)) ** 2)) * (scores.length / (scores.length - 1));
+    await page.getByText(`sd ${Math.sqrt(variance).toFixed(3)}, n ${scores.length}`).waitFor();
     await page.getByRole("button", { name: "similarity" }).click();
     await page.getByRole("button", { name: "similarity" }).click();
     const worst = page.getByRole("row").nth(1);
@@ -305,8 +362,9 @@ describeInBrowser("the pages of experiments", () => {
 
     await page.getByRole("combobox", { name: "Runs" }).click();
     await page.getByRole("option", { name: "Errors only" }).click();
-    await page.getByText("4 runs", { exact: true }).waitFor();
-    expect(await page.getByText("The model did not respond within 30 s.").count()).toBe(4);
+    const failed = rows.length - scores.length;
+    await page.getByText(`${failed} runs`, { exact: true }).waitFor();
+    expect(await page.getByText("The model did not respond within 30 s.").count()).toBe(failed);
     await page.getByRole("link", { name: "Compare with previous" }).click();
     await page.waitForURL(new RegExp(`experiments=${sessions[1]}%2C${sessions[2]}`));
   });

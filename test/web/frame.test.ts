@@ -70,6 +70,61 @@ describeInBrowser("the frame of an open service", () => {
     expect(await page.getByText("Next row").count()).toBe(0);
   });
 
+  it("draws a shell in the colours of the theme before its styles and scripts have loaded", async () => {
+    const page = await web.open("/settings", { theme: "dark" });
+    await page.getByRole("radio", { name: "System" }).waitFor();
+    const background = await page.evaluate("getComputedStyle(document.body).backgroundColor");
+    const loaded = Promise.withResolvers<void>();
+    await page.route(/\/app\/assets\//, async (route) => {
+      await loaded.promise;
+      await route.continue();
+    });
+    await page.goto(page.url(), { waitUntil: "commit" });
+    const shell = page.getByRole("status").filter({ hasText: "Loading…" });
+    await shell.waitFor();
+    expect(await page.evaluate("getComputedStyle(document.getElementById('shell')).backgroundColor")).toBe(background);
+    loaded.resolve();
+    await page.getByRole("radio", { name: "System" }).waitFor();
+    await shell.waitFor({ state: "detached" });
+  });
+
+  it("says that its data may be outdated while it is offline, and opens the page of a click once it is online", async () => {
+    const page = await web.open("/settings", { loses: true });
+    await page.getByRole("radio", { name: "System" }).waitFor();
+    await page.context().setOffline(true);
+    const banner = page.getByRole("status").filter({ hasText: "You are offline. Data may be outdated: last update" });
+    await banner.waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Runs" }).click();
+    await page.waitForURL(/\/app\/runs$/);
+    await banner.waitFor();
+    await page.context().setOffline(false);
+    await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
+    await banner.waitFor({ state: "detached" });
+  });
+
+  it("says that the server does not respond, and asks again on demand", async () => {
+    const page = await web.open("/experiments", { loses: true });
+    await page.getByText("No experiments yet").waitFor();
+    await page.route(/\/api\//, (route) => route.abort("internetdisconnected"));
+    await page.getByRole("link", { name: "Queues" }).click();
+    const banner = page.getByRole("status").filter({ hasText: "The server does not respond. Data may be outdated" });
+    await banner.waitFor();
+    await page.unroute(/\/api\//);
+    await banner.getByRole("button", { name: "Try again" }).click();
+    await banner.waitFor({ state: "detached" });
+    await page.getByText("No annotation queues yet").waitFor();
+  });
+
+  it.each(["/threads/latest", "/experiments/sessions/latest", "/deployments/latest"])(
+    "explains an ID in the address that is none, without a useless retry: %s",
+    async (path) => {
+      const page = await web.open(path, { refused: [404, 422] });
+      await page.getByRole("alert").getByText("The address of this page has an invalid ID").waitFor();
+      expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+    },
+  );
+
   it("remembers the theme, whatever the system has", async () => {
     const page = await web.open("/settings", { theme: "dark" });
     const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");

@@ -70,4 +70,13 @@ describeInBrowser("the matrix of scores by experiments", () => {
     expect(size).toEqual({ missing_px: 0, below_px: 0 });
     await expectAccessible(page);
   });
+
+  it("is summed up on the page of its dataset, which fits on a phone", async () => {
+    const page = await web.open(`/experiments/datasets/${dataset}`, { narrow: true });
+    await page.getByRole("figure", { name: KEYS[0] }).waitFor();
+    const size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]";
+    expect(await page.evaluate(size)).toEqual([390, 844]);
+    const list = await page.getByRole("region", { name: "Experiments", exact: true }).boundingBox();
+    expect((list?.x ?? 0) + (list?.width ?? 0)).toBeLessThanOrEqual(390);
+  });
 });

@@ -67,7 +67,7 @@ describeInBrowser("the pages of prompts", () => {
     expect((await messages.allInnerTexts()).map((text) => text.split(/\s*\n\s*/))).toEqual([
       ["System", "You speak {language}.", "Answer as JSON: {{}}"],
       ["Messages", "{history} (optional)"],
-      ["Human", "See {input}", "{", "url:", "{url}"],
+      ["Human", "See {input}", "{", "url:", "{url}", "}"],
     ]);
     expect(await messages.locator("code").allInnerTexts()).toEqual(["{language}", "{history}", "{input}"]);
     const hash = (await client.pullPromptCommit("answers")).commit_hash.slice(0, 8);

@@ -86,6 +86,9 @@ describeInBrowser("threads", () => {
       await question(page).getByRole("button", { name: "Reject" }).click();
     });
     await said(refused, "was not approved. The reason: It was worn.");
+    const call = conversation(refused).locator("summary", { hasText: "refund_order" });
+    expect(await call.innerText()).toMatch(/rejected/i);
+    expect(await call.innerText()).not.toMatch(/success/i);
     const raw = await answered(async (page) => {
       await question(page).getByRole("button", { name: "Raw JSON" }).click();
       const text = question(page).getByLabel("Response (JSON)");
@@ -235,8 +238,71 @@ describeInBrowser("threads", () => {
     await run(thread_id, { input: say("Where is order 1042?") });
     const page = await web.open(`/threads/${thread_id}`);
     await said(page, "is shipped");
+    // Sooner than the runs are polled.
     await run(thread_id, { input: say("Where is order 1044?") });
-    await said(page, "Order 1044 (camping stove)");
+    await conversation(page).getByText("Order 1044 (camping stove)").waitFor({ timeout: 8_000 });
+  });
+
+  it("keep what is typed before the schema is known, over a reload, and while a question is open", async () => {
+    const page = await web.open("/settings");
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/schemas$/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    const slow = await call("POST", "/assistants", { graph_id: "support_desk", ...waiting(SLOW_MS / 3) });
+    const message = page.getByRole("textbox", { name: "Message" });
+    const sending = page.getByRole("button", { name: "Send", exact: true });
+    await page.goto(`${web.url}/app/threads/new?assistant=${slow.assistant_id}`);
+    await message.fill("Refund order 1042");
+    expect(await sending.isDisabled()).toBe(true);
+    held.resolve();
+    await page.getByRole("radio", { name: "Form" }).waitFor();
+    expect(await message.inputValue()).toBe("Refund order 1042");
+    await page.reload();
+    await page.getByRole("radio", { name: "Form" }).waitFor();
+    expect(await message.inputValue()).toBe("Refund order 1042");
+    await sending.click();
+    await said(page, "Let me look up");
+    // Written while the run is active, which ends with a question in place of the input.
+    await message.fill("And cancel order 1043");
+    await question(page).getByText("Refund $129.00").waitFor();
+    await question(page).getByRole("button", { name: "Approve" }).click();
+    await said(page, "Done: $129.00 for order 1042 is on its way back to you.");
+    expect(await message.inputValue()).toBe("And cancel order 1043");
+    // What was sent is no draft.
+    await page.goto(`${web.url}/app/threads/new?assistant=${slow.assistant_id}`);
+    await page.getByRole("radio", { name: "Form" }).waitFor();
+    expect(await message.inputValue()).toBe("");
+  });
+
+  it("take a message that was typed before the schema was known as the first text of a form", async () => {
+    const page = await web.open("/settings");
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/schemas$/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.goto(`${web.url}/app/threads/new?assistant=${await assistantOf("research")}`);
+    await page.getByRole("textbox", { name: "Message" }).fill("How do bees find food?");
+    held.resolve();
+    await page.getByLabel("question").waitFor();
+    expect(await page.getByLabel("question").inputValue()).toBe("How do bees find food?");
+  });
+
+  it("wrap words without end, on a phone, too", async () => {
+    const thread_id = await newThread();
+    const endless = "x".repeat(400);
+    await run(thread_id, { input: say(`Hello ${endless}`) });
+    await call("POST", `/threads/${thread_id}/state`, {
+      values: { messages: [{ type: "ai", content: `The token is ${endless}` }] },
+    });
+    const page = await web.open(`/threads/${thread_id}`, { narrow: true });
+    await said(page, "The token is");
+    const beyond = await conversation(page).evaluate(
+      (list) => [list, ...list.querySelectorAll("*")].filter((each) => each.getBoundingClientRect().right > 390).length,
+    );
+    expect(beyond).toBe(0);
   });
 
   it("never say that a step is still to come, also where the server's clock is ahead", async () => {
@@ -341,7 +407,7 @@ describeInBrowser("threads", () => {
     await page.getByRole("row", { name: /quokka joke/ }).waitFor();
     await expect.poll(() => rows.count()).toBe(2);
     await page.getByLabel("Search content or ID").fill("");
-    await page.getByLabel("Metadata").fill("customer=7");
+    await page.getByRole("textbox", { name: "Metadata" }).fill("customer=7");
     await page.waitForURL(/metadata=customer/);
     await page.getByRole("combobox", { name: "Status" }).click();
     await page.getByRole("option", { name: "idle" }).click();
@@ -349,12 +415,25 @@ describeInBrowser("threads", () => {
     await page.reload();
     await page.getByRole("row", { name: /quokka joke/ }).waitFor();
     await expect.poll(() => rows.count()).toBe(2);
-    await page.getByLabel("Metadata").fill("customer");
+    await page.getByRole("textbox", { name: "Metadata" }).fill("customer");
     await page.getByText("Use key=value").waitFor();
-    await page.getByLabel("Metadata").fill("customer=nobody");
+    await page.getByRole("textbox", { name: "Metadata" }).fill("customer=nobody");
     await page.getByText("No threads match").waitFor();
+    await newThread({ name: "Import of Monday", source: "crm" });
+    await page.getByRole("textbox", { name: "Metadata" }).fill("source=crm");
+    const named = page.getByRole("row", { name: /Import of Monday/ });
+    await named.getByText("name=Import of Monday, source=crm").waitFor();
+    await named.getByRole("link").click();
+    await page.getByRole("heading", { name: "Import of Monday" }).waitFor();
+    const waiting_id = await newThread();
+    await run(waiting_id, { input: say("Refund order 1042 of the zebra shop") });
     await page.keyboard.press("Control+k");
-    await page.keyboard.type("quokka");
+    await page.keyboard.type("zebra");
+    await page
+      .getByRole("option", { name: /zebra shop/ })
+      .getByText("Needs your input")
+      .waitFor();
+    await page.getByRole("combobox", { name: "Search" }).fill("quokka");
     await page.getByRole("option", { name: /quokka joke/ }).click();
     await page.getByRole("heading", { name: "Tell me a quokka joke" }).waitFor();
   });

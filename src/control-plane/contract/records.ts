@@ -165,6 +165,10 @@ export const Revision = z
     status_message: text.openapi({ description: "Reason for the status, or the most recent problem of the rollout." }),
     source,
     source_revision_config: SourceRevisionConfig,
+    can_redeploy: z.boolean().openapi({
+      description:
+        "Whether the revision was `DEPLOYED` before and its build still exists. Another revision in progress prevents a redeployment, too.",
+    }),
     created_at: timestamp,
     updated_at: timestamp,
   })

@@ -3,6 +3,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import type { Deployment, Revision, SourceConfig, SourceRevisionConfig } from "../contract/records.ts";
 import type { ShownDeployment } from "../storage/deployments.ts";
+import { canRedeploy } from "../storage/revisions.ts";
 import type { RevisionRow } from "../storage/schema.ts";
 import { openSecrets, visibleSecrets } from "./secrets.ts";
 
@@ -46,6 +47,7 @@ export const toRevision = (row: RevisionRow): Revision => ({
   status_message: row.status_message,
   source: row.source as Revision["source"],
   source_revision_config: JSON.parse(row.source_revision_config),
+  can_redeploy: canRedeploy(row),
   created_at: isoOfMilliseconds(row.created_at),
   updated_at: isoOfMilliseconds(row.updated_at),
 });

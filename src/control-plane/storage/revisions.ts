@@ -81,6 +81,12 @@ export const skipQueued = (tx: Tx, deployment_id: string): Promise<number> =>
       .where("status", "=", "QUEUED"),
   );
 
+/** Whether {@link redeployIfBuilt} redeploys the revision. */
+export const canRedeploy = ({ status, artifact, deployed_at }: RevisionRow): boolean =>
+  !(IN_PROGRESS as readonly RevisionStatus[]).includes(status) &&
+  artifact !== null &&
+  (status === "DEPLOYED" || deployed_at !== null);
+
 /** Redeploys a revision that was DEPLOYED before and has an artifact. The caller must have locked the deployment. */
 export const redeployIfBuilt = (tx: Tx, revision_id: string): Promise<number> =>
   tx.run(

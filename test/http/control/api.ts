@@ -144,6 +144,7 @@ export const REVISION_FIELDS = [
   "status_message",
   "source",
   "source_revision_config",
+  "can_redeploy",
   "created_at",
   "updated_at",
 ];

@@ -42,6 +42,7 @@ describe.each(databases)("revisions on %s", (database) => {
       status_message: null,
       source: "github",
       source_revision_config: made.source_revision_config,
+      can_redeploy: false,
       created_at: expect.stringMatching(ISO),
       updated_at: expect.stringMatching(ISO),
     });
@@ -109,6 +110,7 @@ describe.each(databases)("revisions on %s", (database) => {
     expect(await nextCheckAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
     // It fails, and is tried once more: it has served before.
     await api.become(first, "DEPLOY_FAILED");
+    expect((await list(made)).resources.at(-1)).toMatchObject({ id: first, can_redeploy: true });
     expect((await ask(made, first, "redeploy")).status).toBe(200);
   });
 
@@ -119,6 +121,7 @@ describe.each(databases)("revisions on %s", (database) => {
     const reason = status === "DEPLOYED" ? "its build was removed" : `its status is ${status}`;
     expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(reason)]);
     expect(await statuses(made)).toEqual([status]);
+    expect((await list(made)).resources).toMatchObject([{ can_redeploy: false }]);
   });
 
   it.each(IN_PROGRESS)("are not deployed again while one is %s", async (status) => {

@@ -174,7 +174,7 @@ const Name = ({ name }: { name: string | undefined }) =>
   name === undefined ? null : <span className="mr-2 shrink-0 text-accent-text">{name}:</span>;
 
 /** Quotes are generated content, so that a text can be selected without them. */
-const QUOTED = "before:content-['\"'] after:content-['\"']";
+const QUOTED = `before:content-['"'] after:content-['"']`;
 
 function Leaf({ value }: { value: unknown }) {
   const [isExpanded, setExpanded] = useState(false);

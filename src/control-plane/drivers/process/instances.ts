@@ -78,7 +78,8 @@ export class Instances {
       // The next call starts the instance again, because the cause may be outside of the source.
       await writeRecord(folders, { ...record, ended: undefined });
       const stderr = await readStderrTail(logFile(folders, spec.instance_id));
-      throw new DeployError(stderr === "" ? SILENT_EXIT : stderr);
+      const built = buildFolder(folders, spec.deployment_id, spec.artifact);
+      throw new DeployError(stderr === "" ? SILENT_EXIT : shortened(stderr, built));
     }
     if (record?.process) this.#exits.delete(handleOf(record.process));
     return this.#start(spec);
@@ -211,6 +212,13 @@ const refOf = ({ instance_id, deployment_id, revision_id, address }: InstanceRec
 });
 
 const SILENT_EXIT = `The agent server exited with status ${CONFIG_ERROR_STATUS} (configuration error) and wrote no output. Check the secrets of the deployment and its langgraph.json.`;
+
+/** Removes what a user cannot see from the output of an instance: the path of the build folder and the prefix of the program. */
+const shortened = (output: string, built: string): string =>
+  output
+    .replace(/^error: /, "")
+    .replaceAll(`${built}/`, "")
+    .replaceAll(built, "the project folder");
 
 function exitReason(ended: InstanceRecord["ended"]): string {
   if (!ended) return "the process no longer exists";

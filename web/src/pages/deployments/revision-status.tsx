@@ -20,8 +20,6 @@ const KINDS: Record<RevisionStatus, StatusKind> = {
 };
 
 export const isInProgress = ({ status }: Revision): boolean => ["pending", "running"].includes(KINDS[status]);
-/** Only a revision that was deployed can be redeployed. Failed and interrupted revisions may never have been. */
-export const canRedeploy = ({ status }: Revision): boolean => status === "DEPLOYED";
 
 /** Formats a status such as `BUILD_FAILED` as `build failed`. */
 export const statusLabel = (status: string): string => status.toLowerCase().replaceAll("_", " ");

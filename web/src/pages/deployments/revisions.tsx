@@ -13,7 +13,7 @@ import type { Column } from "../../ui/table/columns.ts";
 import { Table } from "../../ui/table/table.tsx";
 import { deploymentRoute } from "./page.ts";
 import { deploymentsKey, interrupt, redeploy, revisionsQuery } from "./queries.ts";
-import { canRedeploy, isInProgress, RevisionStatusLabel } from "./revision-status.tsx";
+import { isInProgress, RevisionStatusLabel } from "./revision-status.tsx";
 
 export function Revisions({ deployment }: { deployment: Deployment }) {
   const { id, active_revision_id } = deployment;
@@ -126,7 +126,7 @@ const columnsFor = ({ active, isBusy, interrupt, redeploy, showLogs }: RevisionA
             Interrupt
           </Button>
         )}
-        {canRedeploy(revision) && !isBusy && (
+        {revision.can_redeploy && !isBusy && (
           <Button
             small
             aria-label={`${revision.id === active ? "Redeploy" : "Roll back to"} revision ${revision.id}`}

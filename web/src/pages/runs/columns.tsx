@@ -70,12 +70,17 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
     {
       id: "assistant",
       header: "Assistant",
-      width: 150,
+      width: 190,
       card: "first",
       cell: (run) => (
-        <>
-          {nameOf(run)} {run.is_stateless && <Badge>stateless</Badge>}
-        </>
+        <span className="flex items-center gap-2">
+          <span className="min-w-0 truncate">{nameOf(run)}</span>
+          {run.is_stateless && (
+            <span className="shrink-0">
+              <Badge>stateless</Badge>
+            </span>
+          )}
+        </span>
       ),
     },
     {

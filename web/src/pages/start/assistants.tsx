@@ -1,7 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { MessagesSquare } from "lucide-react";
 import { useState } from "react";
 import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { useCredentials } from "../../api/credentials.ts";
+import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { classes } from "../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
@@ -40,6 +43,11 @@ export function Assistants({ address }: { address: string }) {
           {found && found.length > MAX_LISTED && (
             <p className="text-table text-text-3">The Agents page lists all agents.</p>
           )}
+          <Button asChild look="primary" className="justify-self-start">
+            <Link to="/threads/new" search={{ assistant: at.assistant_id }}>
+              <MessagesSquare size={15} aria-hidden /> New thread with {at.name}
+            </Link>
+          </Button>
           <Command assistant={at} address={address} />
         </>
       )}

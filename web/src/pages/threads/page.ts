@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { MessagesSquare } from "lucide-react";
 import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
-import { findThreads } from "./queries.ts";
+import { findThreads, needsInput } from "./queries.ts";
 import { THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
 
 export const threadsRoute = createRoute({
@@ -66,10 +66,10 @@ export const threads: Page = {
     {
       group: "Threads",
       find: async (q, signal) =>
-        (await findThreads({ q }, { limit: 8 }, signal)).map(({ thread_id, title, status }) => ({
-          label: title ?? thread_id,
-          hint: status,
-          to: `/threads/${thread_id}`,
+        (await findThreads({ q }, { limit: 8 }, signal)).map((thread) => ({
+          label: thread.title ?? thread.thread_id,
+          hint: needsInput(thread) ? "Needs your input" : thread.status,
+          to: `/threads/${thread.thread_id}`,
         })),
     },
   ],

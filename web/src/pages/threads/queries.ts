@@ -2,7 +2,8 @@ import type { QueryClient } from "@tanstack/react-query";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
-import { TITLE_KEYS } from "./conversation/messages.ts";
+import { nameOf, TITLE_KEYS } from "./conversation/messages.ts";
+import type { StepState } from "./side/steps.ts";
 import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
 const PAGE = { threads: 50, steps: 60, runs: 100 };
@@ -15,7 +16,7 @@ const RUNS_POLL_MS = 15_000;
 export type ListedThread = Required<
   Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata" | "interrupts">
 > & {
-  /** First message or question, as one line. */
+  /** Name in the metadata, first message or question, as one line. */
   title?: string;
   last?: string;
 };
@@ -50,10 +51,16 @@ export async function findThreads(
   );
   return found.map(({ extracted, ...thread }) => ({
     ...thread,
-    title: [extracted.first, ...TITLE_KEYS.map((key) => extracted[key])].map(singleLine).find((title) => title),
+    title:
+      nameOf(thread.metadata) ??
+      [extracted.first, ...TITLE_KEYS.map((key) => extracted[key])].map(singleLine).find((title) => title),
     last: singleLine(extracted.last),
   }));
 }
+
+/** Whether an interrupt waits for a person. A run that was cancelled is interrupted, too. */
+export const needsInput = ({ status, interrupts }: Pick<ListedThread, "status" | "interrupts">): boolean =>
+  status === "interrupted" && Object.values(interrupts).some((each) => each.length > 0);
 
 /** Formats a message's content (a string, or a list with text blocks) as one line. */
 function singleLine(content: unknown): string | undefined {
@@ -88,9 +95,6 @@ export const stateQuery = (thread_id: string, checkpoint_id: string | undefined)
     queryFn: ({ signal }) =>
       api.get<ThreadState>(`/threads/${thread_id}/state${checkpoint_id ? `/${checkpoint_id}` : ""}`, { signal }),
   });
-
-/** A state without its values, because each step's values contain the whole conversation. */
-export type StepState = Omit<ThreadState, "values">;
 
 export const historyQuery = (thread_id: string) =>
   infiniteQueryOptions({

@@ -5,7 +5,7 @@ import { Id } from "../../ui/code-block.tsx";
 import { SplitButton } from "../../ui/overlay/split-button.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { useCancel } from "./cancel.ts";
-import { titleOf } from "./conversation/messages.ts";
+import { nameOf, titleOf } from "./conversation/messages.ts";
 import { threadRoute } from "./page.ts";
 import { runsQuery, stateQuery, threadQuery } from "./queries.ts";
 import { ThreadSide } from "./side/thread-side.tsx";
@@ -53,7 +53,7 @@ function ThreadView(data: ThreadData) {
   return (
     <Page
       fill
-      title={titleOf(data.state.values) ?? (graph_id ? `${graph_id} thread` : "Thread")}
+      title={nameOf(thread.metadata) ?? titleOf(data.state.values) ?? (graph_id ? `${graph_id} thread` : "Thread")}
       crumbs={CRUMBS}
       beside={
         <span className="flex shrink-0 items-center gap-2">

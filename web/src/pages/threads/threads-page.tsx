@@ -6,6 +6,7 @@ import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
+import { DASH } from "../../ui/format.ts";
 import { classes } from "../../ui/layout.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
@@ -13,7 +14,7 @@ import { Badge } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table/columns.ts";
 import { Table } from "../../ui/table/table.tsx";
 import { threadsRoute } from "./page.ts";
-import { type ListedThread, threadsQuery } from "./queries.ts";
+import { type ListedThread, needsInput, threadsQuery } from "./queries.ts";
 import type { ThreadsSearch } from "./thread-filter.ts";
 import { ThreadStatus } from "./thread-header.tsx";
 import { ThreadsFilters } from "./threads-filters.tsx";
@@ -98,6 +99,16 @@ const NoThreads = ({ isFiltered }: { isFiltered: boolean }) =>
     </EmptyState>
   );
 
+/** Keys that the service sets, which other columns show or which no reader looks for. */
+const SERVICE_KEYS = ["graph_id", "assistant_id", "user_id"];
+
+/** Formats metadata in the syntax of the metadata filter. */
+const metadataText = (metadata: ListedThread["metadata"]): string =>
+  Object.entries(metadata)
+    .filter(([key]) => !SERVICE_KEYS.includes(key))
+    .map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
+
 const COLUMNS: Column<ListedThread>[] = [
   {
     id: "title",
@@ -122,19 +133,20 @@ const COLUMNS: Column<ListedThread>[] = [
   {
     id: "status",
     header: "Status",
-    cell: ({ status, interrupts }) => (
-      <ThreadStatus
-        status={status}
-        needsInput={status === "interrupted" && Object.values(interrupts).some((each) => each.length > 0)}
-      />
-    ),
-    width: 130,
+    cell: (thread) => <ThreadStatus status={thread.status} needsInput={needsInput(thread)} />,
+    width: 160,
     card: "first",
+  },
+  {
+    id: "metadata",
+    header: "Metadata",
+    cell: ({ metadata }) => <span title={metadataText(metadata)}>{metadataText(metadata) || DASH}</span>,
+    width: 200,
   },
   {
     id: "graph",
     header: "Graph",
-    cell: ({ metadata }) => (metadata.graph_id ? <Badge mono>{String(metadata.graph_id)}</Badge> : "–"),
+    cell: ({ metadata }) => (metadata.graph_id ? <Badge mono>{String(metadata.graph_id)}</Badge> : DASH),
     width: 150,
   },
   {

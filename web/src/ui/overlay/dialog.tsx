@@ -13,6 +13,8 @@ export interface DialogProps {
   children?: ReactNode;
   /** Buttons at the bottom. The main button is last. */
   footer?: ReactNode;
+  /** Whether the content needs more width than a short form. */
+  isWide?: boolean;
 }
 
 /** Keeps a dialog open when the user clicks a toast outside of the dialog. */
@@ -31,7 +33,10 @@ export function Dialog(props: DialogProps) {
         <Radix.Content
           {...(props.description ? {} : { "aria-describedby": undefined })}
           onInteractOutside={keepOnToast}
-          className="fixed top-[12vh] left-1/2 z-50 flex max-h-[80vh] w-[min(480px,calc(100vw-24px))] -translate-x-1/2 animate-appear flex-col rounded-xl border border-line bg-raised shadow-float"
+          className={classes(
+            "fixed top-[12vh] left-1/2 z-50 flex max-h-[80vh] -translate-x-1/2 animate-appear flex-col rounded-xl border border-line bg-raised shadow-float",
+            props.isWide ? "w-[min(760px,calc(100vw-24px))]" : "w-[min(480px,calc(100vw-24px))]",
+          )}
         >
           <Head {...props} />
           {props.children && <div className="overflow-y-auto px-5 pb-4">{props.children}</div>}

@@ -69,10 +69,10 @@ export function TableCards<Row>({
                     </span>
                   </div>
                 )}
-                <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-0.5 text-table">
+                <dl className="grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-4 gap-y-0.5 text-table">
                   {lines.map((column) => (
                     <div key={column.id} className="contents">
-                      <dt className="text-text-3">{column.header}</dt>
+                      <dt className="text-text-3 [overflow-wrap:anywhere]">{column.header}</dt>
                       <dd className={classes("min-w-0 truncate", column.numeric && "font-mono")}>
                         {column.cell(row, index)}
                       </dd>

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { useKeys } from "../../frame/keys.ts";
 import { classes, isNarrow, useMedia } from "../layout.tsx";
 import { TableCards } from "./cards.tsx";
@@ -26,6 +26,8 @@ export interface TableProps<Row> {
   onEnd?: () => void;
   /** Called with the indexes of the first and last rendered rows when these change, so that the caller can load the rows' data. */
   onRange?: (first: number, last: number) => void;
+  /** Called with the widths of the columns when these change. */
+  onWidths?: (widths: readonly number[]) => void;
   /** Shown instead of a table without rows. */
   empty?: ReactNode;
   className?: string;
@@ -68,10 +70,11 @@ export function Table<Row>(props: TableProps<Row>) {
 }
 
 function Grid<Row>(props: TableProps<Row>) {
-  const { name, rows, columns, headHeight, sort, onSort, className } = props;
+  const { name, rows, columns, headHeight, sort, onSort, onWidths, className } = props;
   const [scroller, setScroller] = useState<HTMLElement | null>(null);
   const sized = useColumnWidths(name, columns);
   const width = sized.reduce((sum, column) => sum + column.width, 0);
+  useEffect(() => onWidths?.(sized.map((column) => column.width)), [sized, onWidths]);
   return (
     <div
       ref={setScroller}

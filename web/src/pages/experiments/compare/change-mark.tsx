@@ -33,3 +33,12 @@ export function ChangeMark({
     </span>
   );
 }
+
+/** A change of a value for which lower is better. It is grey, because it is not tested for significance. */
+export const UntestedChange = ({ difference, children }: { difference: number; children: string }) => (
+  <span title="Not tested for significance">
+    <ChangeMark sign={-Math.sign(difference)} isInsignificant>
+      {children}
+    </ChangeMark>
+  </span>
+);

@@ -87,6 +87,8 @@ function Comparison({
   const narrowing = useMemo(() => JSON.parse(narrowing_json) as ReturnType<typeof narrowingOf>, [narrowing_json]);
   const rows = useRows(view.dataset_id, narrowing);
   const [selected, setSelected] = useState(search.row);
+  const [widths_json, setWidths] = useState<string>();
+  const onWidths = useCallback((given: readonly number[] | undefined) => setWidths(given && JSON.stringify(given)), []);
   const [lastFocused, setFocused] = useState<string>();
   // The default is the second experiment, because the shortcuts b and x have no effect on the baseline.
   const focused = lastFocused !== undefined && ids.includes(lastFocused) ? lastFocused : (ids[1] ?? (ids[0] as string));
@@ -117,7 +119,14 @@ function Comparison({
   return (
     <>
       <Verdict view={view} search={search} onFocus={setFocused} onChange={onChange} />
-      <Matrix view={view} search={search} focused={focused} onChange={onChange} {...actions} />
+      <Matrix
+        view={view}
+        search={search}
+        focused={focused}
+        widths_json={widths_json}
+        onChange={onChange}
+        {...actions}
+      />
       <FilterBar
         view={view}
         search={search}
@@ -135,6 +144,7 @@ function Comparison({
         onSelect={select}
         onOpen={open}
         onChange={onChange}
+        onWidths={onWidths}
       />
       <RowDetail
         view={view}

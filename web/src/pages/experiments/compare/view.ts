@@ -128,6 +128,13 @@ export const isSignificant = ({ ci_low, ci_high, p_adjusted }: PairComparison): 
 /** Whether the score is shown as pass or fail, without a difference. */
 const isPassed = ({ isBinary }: Key, score: number): boolean => isBinary && (score === 0 || score === 1);
 
-/** Formats a score's difference from the baseline, for example `−0.57`. Empty for pass and fail scores. */
-export const changeText = (key: Key, score: number, before: number): string =>
-  isPassed(key, score) && isPassed(key, before) ? "" : delta(score - before, rough);
+/**
+ * Formats a score's difference from the baseline, for example `−0.57`, with the same precision in a column. A smaller difference has more
+ * decimals. Empty for pass and fail scores.
+ */
+export function changeText(key: Key, score: number, before: number): string {
+  if (isPassed(key, score) && isPassed(key, before)) return "";
+  const decimals = Math.min(key.decimals ?? 0, 2);
+  const isBelow = Math.abs(score - before) < 10 ** -decimals;
+  return delta(score - before, (size) => (isBelow ? rough(size) : fixed(size, decimals)));
+}

@@ -20,7 +20,7 @@ export function DatasetPage() {
   const { tab = "experiments" } = datasetRoute.useSearch();
   const navigate = datasetRoute.useNavigate();
   const { data: dataset, error, refetch } = useQuery(datasetQuery(id));
-  const uploads = useUploads();
+  const uploads = useUploads(dataset?.name);
   if (error)
     return (
       <Page title="Dataset" crumbs={CRUMBS}>

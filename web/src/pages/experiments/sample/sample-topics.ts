@@ -174,3 +174,18 @@ export const PHRASES: readonly string[] = [
   "I am new here and would like to ….",
   "Please explain step by step how to ….",
 ];
+
+/** Sentences with which polite answers begin and end. */
+export const OPENINGS: readonly string[] = [
+  "Thank you for your question.",
+  "I am happy to help you with that.",
+  "Good question!",
+  "Let me explain how this works.",
+  "Of course.",
+];
+export const CLOSINGS: readonly string[] = [
+  "Is there anything else that I can do for you?",
+  "Please write to us again if that does not work.",
+  "I hope that this helps.",
+  "Have a nice day!",
+];

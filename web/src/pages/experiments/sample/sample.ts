@@ -1,4 +1,4 @@
-import { PHRASES, TOPICS, type Topic } from "./sample-topics.ts";
+import { CLOSINGS, OPENINGS, PHRASES, TOPICS, type Topic } from "./sample-topics.ts";
 
 export const SAMPLE_DATASET = "Sample: support questions";
 
@@ -9,8 +9,10 @@ interface Variant {
   metadata: Record<string, string>;
   /** Share of correct answers. */
   correct: number;
-  /** Share of the words before and after the fact that are replaced with other words. */
-  reworded: number;
+  /** Share of answers with a polite sentence before or after the answer, each. */
+  polite: number;
+  /** Share of answers that contain only the sentence with the fact. */
+  partial: number;
   isShort: boolean;
   /** Median latency. */
   latency_ms: number;
@@ -28,7 +30,8 @@ const VARIANTS: readonly Variant[] = [
     description: "The support desk's first prompt.",
     metadata: { model: "small", prompt: "v1" },
     correct: 0.79,
-    reworded: 0.22,
+    polite: 0.7,
+    partial: 0.2,
     isShort: false,
     latency_ms: 1_250,
     errors: 0.015,
@@ -38,7 +41,8 @@ const VARIANTS: readonly Variant[] = [
     description: "Same model, with the support handbook in the prompt.",
     metadata: { model: "small", prompt: "v2", retrieval: "handbook" },
     correct: 0.91,
-    reworded: 0.1,
+    polite: 0.2,
+    partial: 0.1,
     isShort: false,
     latency_ms: 1_480,
     errors: 0.005,
@@ -48,7 +52,8 @@ const VARIANTS: readonly Variant[] = [
     description: "Like v2, with an instruction to answer briefly.",
     metadata: { model: "small", prompt: "v3", retrieval: "handbook" },
     correct: 0.84,
-    reworded: 0,
+    polite: 0,
+    partial: 0,
     isShort: true,
     latency_ms: 640,
     errors: 0.01,
@@ -136,15 +141,18 @@ function rowOf(question: Question, variant: Variant, start_ms: number, random: (
   };
 }
 
-function answerOf(topic: Topic, { isShort, reworded }: Variant, isCorrect: boolean, random: () => number): string {
+function answerOf(topic: Topic, variant: Variant, isCorrect: boolean, random: () => number): string {
+  const { isShort, polite, partial } = variant;
   const whole = isShort ? topic.short : topic.answer;
-  const [before = "", after = ""] = whole.split(topic.fact);
-  const part = (text: string) => text.replace(/\w+/g, (word) => (random() < reworded ? otherWord(random) : word));
-  return `${part(before)}${isCorrect ? topic.fact : topic.wrong}${part(after)}`;
+  const sentences = whole.split(/(?<=\.) /);
+  const main = random() < partial ? (sentences.find((sentence) => sentence.includes(topic.fact)) ?? whole) : whole;
+  const said = isCorrect ? main : main.replace(topic.fact, topic.wrong);
+  const politely = (phrases: readonly string[]) => {
+    const [isPolite, choice] = [random() < polite, random()];
+    return isPolite ? [phrases[Math.floor(choice * phrases.length)] as string] : [];
+  };
+  return [...politely(OPENINGS), said, ...politely(CLOSINGS)].join(" ");
 }
-
-const OTHER_WORDS = ["simply", "then", "usually", "please", "there", "just", "normally", "first", "also", "now"];
-const otherWord = (random: () => number): string => OTHER_WORDS[Math.floor(random() * OTHER_WORDS.length)] as string;
 
 function scoresOf({ answer, fact }: Topic, given: string): Row["evaluation_scores"] {
   const isCorrect = given.includes(fact);

@@ -3,16 +3,22 @@ import { FileUp } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Button } from "../../../ui/button.tsx";
 import { CodeBlock } from "../../../ui/code-block.tsx";
+import { bytes } from "../../../ui/format.ts";
 import { Dialog } from "../../../ui/overlay/dialog.tsx";
+import { MAX_FILE_BYTES } from "./result-file.ts";
 import { UploadItem } from "./upload-item.tsx";
 import { addUploads, uploadCommand, useUploadList } from "./uploads.ts";
 
-/** Upload dialog. Opens when `open` is called or when files are dropped on the page. */
-export function useUploads(): { open(): void; dialog: ReactNode } {
+/**
+ * Upload dialog. Opens when `open` is called or when files are dropped on the page.
+ *
+ * @param dataset_name default dataset of files that do not state one
+ */
+export function useUploads(dataset_name?: string): { open(): void; dialog: ReactNode } {
   const [isOpen, setOpen] = useState(false);
   const client = useQueryClient();
   const add = (files: File[]) => {
-    addUploads(files, client);
+    addUploads(files, client, dataset_name);
     setOpen(true);
   };
   const isOver = useFileDrop(add);
@@ -50,6 +56,7 @@ function UploadDialog({
     <Dialog
       open={open}
       onClose={onClose}
+      isWide={uploads.some(({ content }) => content)}
       title="Upload experiments"
       description="Each file is stored completely or not at all. Uploads continue after you close this dialog."
       footer={
@@ -60,18 +67,18 @@ function UploadDialog({
     >
       <div className="grid gap-4 pt-1">
         <div
-          className={`grid justify-items-center gap-2 rounded-lg border border-dashed px-4 py-6 text-center ${isOver ? "border-accent bg-selected" : "border-line-strong bg-sunken"}`}
+          className={`grid justify-items-center gap-2 rounded-lg border border-dashed px-4 text-center ${uploads.length > 0 ? "py-2" : "py-6"} ${isOver ? "border-accent bg-selected" : "border-line-strong bg-sunken"}`}
         >
           <FileUp size={20} className="text-text-3" aria-hidden />
           <p className="text-table text-text-2">
-            Drop JSON files here. Each file contains one experiment in the API's upload format.
+            Drop JSON, JSONL or CSV files here. Each file contains the results of one experiment.
           </p>
           <Button onClick={() => input.current?.click()}>Choose files</Button>
           <input
             ref={input}
             type="file"
             multiple
-            accept=".json,application/json"
+            accept=".json,.jsonl,.ndjson,.csv,application/json,text/csv"
             aria-label="Files to upload"
             className="sr-only"
             tabIndex={-1}
@@ -81,13 +88,6 @@ function UploadDialog({
             }}
           />
         </div>
-        <div className="grid gap-1.5 text-table text-text-2">
-          <p>
-            Upload JSONL, CSV, lm-evaluation-harness and promptfoo files with the CLI. The CLI adds missing IDs and
-            times:
-          </p>
-          <CodeBlock code={uploadCommand("results.jsonl")} />
-        </div>
         {uploads.length > 0 && (
           <ul aria-label="Uploads" className="grid gap-3">
             {uploads.map((upload) => (
@@ -95,6 +95,13 @@ function UploadDialog({
             ))}
           </ul>
         )}
+        <div className="grid gap-1.5 text-table text-text-2">
+          <p>
+            Upload lm-evaluation-harness files, promptfoo files and files above {bytes(MAX_FILE_BYTES)} with the command
+            line:
+          </p>
+          <CodeBlock code={uploadCommand("results.json")} />
+        </div>
       </div>
     </Dialog>
   );

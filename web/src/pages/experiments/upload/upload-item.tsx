@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { CircleCheck, CircleX, Clock, Terminal, X } from "lucide-react";
+import { CircleCheck, CircleX, Clock, Table, Terminal, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { RequestError, type ValidationIssue } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
@@ -7,32 +7,34 @@ import { CodeBlock } from "../../../ui/code-block.tsx";
 import { bytes, count } from "../../../ui/format.ts";
 import { ScrollRegion } from "../../../ui/layout.tsx";
 import { Progress } from "../../../ui/progress.tsx";
+import { isResultFile } from "./result-file.ts";
+import { ResultFileForm } from "./result-file-form.tsx";
 import { type FileUpload, removeUpload, uploadCommand } from "./uploads.ts";
 
 export function UploadItem({ upload, onLeave }: { upload: FileUpload; onLeave(): void }) {
-  const { file, state, sent_bytes, result, error } = upload;
-  if (state === "sending")
-    return (
-      <li>
+  const { file, body, state, sent_bytes, content, result, error } = upload;
+  return (
+    <li className="grid gap-1.5">
+      {state === "sending" && (
         <Progress
-          label={sent_bytes < file.size ? file.name : `${file.name}: saving`}
-          done={Math.min(sent_bytes, file.size)}
-          total={file.size}
+          label={sent_bytes < body.size ? file.name : `${file.name}: saving`}
+          done={Math.min(sent_bytes, body.size)}
+          total={body.size}
           format={bytes}
           onCancel={() => removeUpload(upload)}
         />
-      </li>
-    );
-  return (
-    <li className="grid gap-1.5">
-      <div className="flex items-center gap-2 text-table">
+      )}
+      <div hidden={state === "sending"} className="flex items-center gap-2 text-table">
+        {(state === "reading" || state === "mapping") && (
+          <Table size={14} className="shrink-0 text-text-3" aria-hidden />
+        )}
         {state === "waiting" && <Clock size={14} className="shrink-0 text-pending" aria-hidden />}
         {state === "done" && <CircleCheck size={14} className="shrink-0 text-success" aria-hidden />}
         {state === "unsupported" && <Terminal size={14} className="shrink-0 text-text-3" aria-hidden />}
         {state === "failed" && <CircleX size={14} className="shrink-0 text-error" aria-hidden />}
         <span className="min-w-0 flex-1 truncate">
           {file.name}
-          <span className="text-text-3"> · {state === "waiting" ? "Waiting" : bytes(file.size)}</span>
+          <span className="text-text-3"> · {STATES[state] ?? bytes(file.size)}</span>
         </span>
         {result && (
           <Button small asChild>
@@ -45,10 +47,16 @@ export function UploadItem({ upload, onLeave }: { upload: FileUpload; onLeave():
           <X size={14} />
         </Button>
       </div>
-      {error && <UploadError error={error} name={file.name} />}
+      {error && <UploadError error={error} upload={upload} />}
+      {content && state !== "done" && (
+        // Stays while the file is sent, so that the choices can be changed after an error.
+        <div hidden={state !== "mapping" && state !== "failed"}>
+          <ResultFileForm upload={upload} content={content} />
+        </div>
+      )}
       {state === "unsupported" && (
         <div className="grid gap-1.5 text-table text-text-2">
-          <p>Not uploaded: this page accepts only JSON files. Run this command with your dataset's name:</p>
+          <p>The file is too large for the browser. Run this command with your dataset's name:</p>
           <CodeBlock code={uploadCommand(file.name)} label={`Copy command for ${file.name}`} />
         </div>
       )}
@@ -56,24 +64,24 @@ export function UploadItem({ upload, onLeave }: { upload: FileUpload; onLeave():
   );
 }
 
-function UploadError({ error, name }: { error: Error; name: string }) {
+const STATES: Partial<Record<FileUpload["state"], string>> = { waiting: "Waiting", reading: "Reading" };
+
+function UploadError({ error, upload }: { error: Error; upload: FileUpload }) {
+  const { file, lines } = upload;
   const issues = error instanceof RequestError ? error.issues : [];
   if (issues.length === 0)
     return (
       <ErrorBox>
-        {error.message} {adviceFor(error, name)}
+        {error.message} {adviceFor(error, file.name)}
       </ErrorBox>
     );
   return (
     <ErrorBox>
       Nothing from this file was stored. {count(issues.length)} validation {issues.length === 1 ? "error" : "errors"}:
-      <ScrollRegion label={`Validation errors of ${name}`} className="mt-1 max-h-48 overflow-y-auto font-mono">
+      <ScrollRegion label={`Validation errors of ${file.name}`} className="mt-1 max-h-48 overflow-y-auto font-mono">
         <ul>
           {issues.map((issue) => (
-            <li key={`${pathOf(issue)} ${issue.msg}`} className="break-words">
-              <span className="text-text">{pathOf(issue)}</span> {issue.msg}
-              {inputText(issue.input)}
-            </li>
+            <IssueLine key={`${issue.loc?.join(".")} ${issue.msg}`} issue={issue} lines={lines} />
           ))}
         </ul>
       </ScrollRegion>
@@ -89,17 +97,36 @@ const ErrorBox = ({ children }: { children: ReactNode }) => (
 
 function adviceFor(error: Error, name: string): string {
   if (/^session already exists/i.test(error.message))
-    return "Change experiment_name in the file, or rename the existing experiment.";
-  if (!/\.json$/i.test(name)) return "This page accepts only JSON files. Upload other formats with the command above.";
+    return isResultFile(name)
+      ? "Change the name of the experiment."
+      : "Change experiment_name in the file, or rename the existing experiment.";
+  if (error instanceof RequestError && !isResultFile(name) && !/\.json$/i.test(name))
+    return "This page accepts JSON, JSONL and CSV files. Upload other formats with the command above.";
   return "";
 }
 
-/** Formats the path of a validation error, for example `results[3].start_time`. */
-const pathOf = ({ loc = [] }: ValidationIssue): string =>
-  loc
-    .slice(1)
+/** One validation error: the row, the field, the problem and the rejected value. */
+function IssueLine({ issue, lines }: { issue: ValidationIssue; lines: readonly number[] | undefined }) {
+  // A nested position, which the message of a list contains: `Value error, must be a number or a boolean (at 0.score)`.
+  const [, problem, at = ""] = /^(?:Value error, )?(.*?)(?: \(at ([\w.]+)\))?$/s.exec(issue.msg ?? "") ?? [];
+  const nested = at.split(".").flatMap((part) => (part === "" ? [] : /^\d+$/.test(part) ? Number(part) : part));
+  const value = nested.reduce<unknown>((within, part) => (within as Record<string, unknown>)?.[part], issue.input);
+  return (
+    <li className="break-words">
+      <span className="text-text">{pathOf([...(issue.loc ?? []).slice(1), ...nested], lines)}</span> {problem}
+      {inputText(value)}
+    </li>
+  );
+}
+
+/** Formats the path of a validation error, for example `results[3].start_time`, or `line 5: start_time` for a row of a table. */
+function pathOf(path: readonly (string | number)[], lines: readonly number[] | undefined): string {
+  const line = path[0] === "results" && typeof path[1] === "number" ? lines?.[path[1]] : undefined;
+  const text = (line === undefined ? path : path.slice(2))
     .map((part, index) => (typeof part === "number" ? `[${part}]` : index > 0 ? `.${part}` : part))
-    .join("") || "upload";
+    .join("");
+  return line === undefined ? text || "upload" : `line ${line}: ${text}`;
+}
 
 /** Formats the rejected value. Returns an empty string for missing values, null, objects and long values. */
 function inputText(input: unknown): string {

@@ -5,14 +5,26 @@ import { createStore } from "../../../store.ts";
 import { shellQuote } from "../../../ui/format.ts";
 import { toast } from "../../../ui/overlay/toast.tsx";
 import { EXPERIMENTS } from "../queries.ts";
+import { isResultFile, MAX_FILE_BYTES, type ResultFile, readResultFile } from "./result-file.ts";
 
 /** A file upload. The server stores the file completely or not at all. */
 export interface FileUpload {
   id: number;
   file: File;
+  /** The body of the upload: the file, or what it was converted to. */
+  body: Blob;
   sent_bytes: number;
-  /** Files are uploaded in order, one at a time. JSONL, NDJSON and CSV files are `unsupported` and not uploaded. */
-  state: "waiting" | "sending" | "done" | "failed" | "unsupported";
+  /**
+   * Files are uploaded in order, one at a time. Columns of CSV and JSONL files are mapped first (`reading`, `mapping`). Such files are
+   * `unsupported` if they are too large for the browser.
+   */
+  state: "reading" | "mapping" | "waiting" | "sending" | "done" | "failed" | "unsupported";
+  /** Default dataset of a CSV or JSONL file. */
+  dataset_name?: string;
+  /** Rows of a CSV or JSONL file. */
+  content?: ResultFile;
+  /** Lines of the rows in a CSV or JSONL file. */
+  lines?: readonly number[];
   result?: UploadResult;
   error?: Error;
 }
@@ -24,17 +36,28 @@ let sending: AbortController | undefined;
 
 export const useUploadList = uploads.use;
 
-const UNSUPPORTED = /\.(jsonl|ndjson|csv)$/i;
-
 const update = (id: number, changed: Partial<FileUpload>): void =>
   uploads.set(uploads.get().map((upload) => (upload.id === id ? { ...upload, ...changed } : upload)));
 
-export function addUploads(files: readonly File[], client: QueryClient): void {
+export function addUploads(files: readonly File[], client: QueryClient, dataset_name?: string): void {
   const added = files.map((file): FileUpload => {
-    const state = UNSUPPORTED.test(file.name) ? "unsupported" : "waiting";
-    return { id: next++, file, sent_bytes: 0, state };
+    const isResults = isResultFile(file.name);
+    const state = !isResults ? "waiting" : file.size > MAX_FILE_BYTES ? "unsupported" : "reading";
+    return { id: next++, file, body: file, sent_bytes: 0, state, dataset_name };
   });
   uploads.set([...uploads.get(), ...added]);
+  for (const { id, file, state } of added)
+    if (state === "reading")
+      readResultFile(file).then(
+        (content) => update(id, { state: "mapping", content }),
+        (error: Error) => update(id, { state: "failed", error }),
+      );
+  if (!sending) void sendWaiting(client);
+}
+
+/** Uploads the rows of a CSV or JSONL file. @param lines the line of each row in the file */
+export function sendBody({ id }: FileUpload, body: Blob, lines: readonly number[], client: QueryClient): void {
+  update(id, { state: "waiting", body, lines, sent_bytes: 0, error: undefined });
   if (!sending) void sendWaiting(client);
 }
 
@@ -55,9 +78,9 @@ async function sendWaiting(client: QueryClient): Promise<void> {
   sending = undefined;
 }
 
-async function sendOne({ id, file }: FileUpload, signal: AbortSignal, client: QueryClient): Promise<void> {
+async function sendOne({ id, body }: FileUpload, signal: AbortSignal, client: QueryClient): Promise<void> {
   try {
-    const result = await sendFile<UploadResult>("/api/v1/datasets/upload-experiment", file, {
+    const result = await sendFile<UploadResult>("/api/v1/datasets/upload-experiment", body, {
       onProgress: (sent_bytes) => update(id, { sent_bytes }),
       signal,
     });

@@ -119,11 +119,22 @@ export function droppedCallsOf(messages: readonly Message[]): ReadonlySet<Messag
 /** State keys that may contain the question if a graph has no messages. A search request may extract at most ten state paths. */
 export const TITLE_KEYS = ["question", "input", "query", "prompt", "topic", "task"] as const;
 
+/** Metadata keys with which clients name threads. */
+const NAME_KEYS = ["title", "name", "thread_name"] as const;
+
+/** Returns the name that a client gave a thread in its metadata. */
+export function nameOf(metadata: Record<string, unknown>): string | undefined {
+  const name = NAME_KEYS.map((key) => metadata[key]).find((value) => typeof value === "string" && value.trim() !== "");
+  return name === undefined ? undefined : asTitle(name as string);
+}
+
+const asTitle = (text: string): string | undefined => text.trim().replace(/\s+/g, " ").slice(0, 120) || undefined;
+
 /** Returns the first message or question as one line. */
 export function titleOf(values: unknown): string | undefined {
   const [first] = messagesOf(values) ?? [];
   const fields = (values ?? {}) as Record<string, unknown>;
   const question = TITLE_KEYS.map((key) => fields[key]).find((value) => typeof value === "string" && value !== "");
   const text = first ? partsOf(first).text : typeof question === "string" ? question : "";
-  return text.replace(/\s+/g, " ").slice(0, 120) || undefined;
+  return asTitle(text);
 }

@@ -1,4 +1,7 @@
-import type { StepState } from "../queries.ts";
+import type { ThreadState } from "../../../../../src/agent-server/contract/records.ts";
+
+/** A state without its values, because each step's values contain the whole conversation. */
+export type StepState = Omit<ThreadState, "values">;
 
 /** A step in a thread's history: the nodes that created a checkpoint and the keys that the nodes changed. */
 export interface Step {

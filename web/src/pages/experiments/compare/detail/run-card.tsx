@@ -4,8 +4,8 @@ import { delta, duration } from "../../../../ui/format.ts";
 import { JsonTree } from "../../../../ui/json-tree.tsx";
 import { Status } from "../../../../ui/status.tsx";
 import { RunTraceLink } from "../../../traces/trace-link.tsx";
-import { ChangeMark } from "../change-mark.tsx";
-import { signOf, type View } from "../view.ts";
+import { UntestedChange } from "../change-mark.tsx";
+import type { View } from "../view.ts";
 import { Annotations } from "./annotations.tsx";
 import { Payload } from "./payload.tsx";
 
@@ -41,7 +41,7 @@ export function RunCard({
         <span className="font-mono">{duration(latency)}</span>
         {difference !== undefined && (
           <span className="font-mono">
-            <ChangeMark sign={signOf(difference, true)}>{delta(difference, duration)}</ChangeMark>
+            <UntestedChange difference={difference}>{delta(difference, duration)}</UntestedChange>
           </span>
         )}
         <Link

@@ -40,7 +40,7 @@ export function ExperimentHead({
           aria-pressed={isFocused}
           onClick={() => onFocus(id)}
           className={classes(
-            density === "narrow" ? (isBaseline ? "max-w-20" : "max-w-36") : "max-w-44",
+            density === "narrow" ? (isBaseline ? "max-w-20 2xl:max-w-36" : "max-w-36 2xl:max-w-60") : "max-w-60",
             "truncate rounded align-bottom font-medium hover:underline",
             isFocused ? "text-accent-text underline decoration-2 underline-offset-4" : "text-text",
           )}

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis } from "lucide-react";
-import { api, RequestError } from "../../../../api/request.ts";
+import type { KeyConfig } from "../../../../../../src/experiments/contract/feedback/feedback-configs.ts";
+import { api } from "../../../../api/request.ts";
 import { Button } from "../../../../ui/button.tsx";
 import { Menu } from "../../../../ui/overlay/menu.tsx";
 import { toast } from "../../../../ui/overlay/toast.tsx";
@@ -43,12 +44,9 @@ export function KeyMenu({ scoreKey: { name, isLowerBetter }, dataset_id }: { sco
 }
 
 async function saveDirection(feedback_key: string, is_lower_score_better: boolean): Promise<void> {
-  try {
-    await api.patch("/api/v1/feedback-configs", { feedback_key, is_lower_score_better });
-  } catch (error) {
-    if (!(error instanceof RequestError) || error.status !== 404) throw error;
-    // Scores without a config, for example of an upload.
-    const body = { feedback_key, feedback_config: { type: "continuous" }, is_lower_score_better };
-    await api.post("/api/v1/feedback-configs", body);
-  }
+  const path = "/api/v1/feedback-configs";
+  const [config] = await api.get<KeyConfig[]>(path, { query: { key: feedback_key } });
+  if (config) await api.patch(path, { feedback_key, is_lower_score_better });
+  // Scores without a config, for example of an upload.
+  else await api.post(path, { feedback_key, feedback_config: { type: "continuous" }, is_lower_score_better });
 }

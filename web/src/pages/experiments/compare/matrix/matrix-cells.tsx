@@ -1,10 +1,10 @@
 import type { Session } from "../../../../../../src/experiments/contract/sessions.ts";
 import { count, delta, number, percent, seconds } from "../../../../ui/format.ts";
 import { classes } from "../../../../ui/layout.tsx";
-import { ChangeMark } from "../change-mark.tsx";
+import { UntestedChange } from "../change-mark.tsx";
 import { changePatch } from "../order.ts";
 import type { Search } from "../search.ts";
-import { type Key, signOf, type View } from "../view.ts";
+import type { Key, View } from "../view.ts";
 import { DifferenceCell } from "./difference-cell.tsx";
 import { densityOf } from "./experiment-head.tsx";
 
@@ -86,15 +86,6 @@ function Labels({ values, n }: { values: Record<string, number>; n: number }) {
 
 export const LatencyCell = ({ session, baseline }: { session: Session; baseline: Session }) => (
   <Figure value={session.latency_p50} from={session === baseline ? undefined : baseline.latency_p50} text={seconds} />
-);
-
-/** A change of a value for which lower is better. It is grey, because it is not tested for significance. */
-const UntestedChange = ({ difference, children }: { difference: number; children: string }) => (
-  <span title="Not tested for significance">
-    <ChangeMark sign={signOf(difference, true)} isInsignificant>
-      {children}
-    </ChangeMark>
-  </span>
 );
 
 /** A number for which lower is better, with its difference from the baseline. */

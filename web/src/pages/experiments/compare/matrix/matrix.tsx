@@ -2,7 +2,7 @@ import { memo, type ReactNode } from "react";
 import { classes, isNarrow, useMedia } from "../../../../ui/layout.tsx";
 import type { Search } from "../search.ts";
 import type { View } from "../view.ts";
-import { densityOf, ExperimentHead, type HeadActions } from "./experiment-head.tsx";
+import { type Density, densityOf, ExperimentHead, type HeadActions } from "./experiment-head.tsx";
 import { KeyMenu } from "./key-menu.tsx";
 import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
 import { StackedMatrix } from "./matrix-stacked.tsx";
@@ -11,6 +11,8 @@ export interface MatrixProps extends HeadActions {
   view: View;
   search: Search;
   focused: string;
+  /** Widths of the texts and of each experiment in the table below, as JSON. Undefined if the table scrolls horizontally. */
+  widths_json?: string;
   onChange(change: Partial<Search>): void;
 }
 
@@ -24,9 +26,11 @@ export const Matrix = memo(function Matrix(props: MatrixProps) {
   return narrow ? <StackedMatrix {...props} /> : <WideMatrix {...props} />;
 });
 
-function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps) {
+function WideMatrix({ view, search, focused, widths_json, onChange, ...actions }: MatrixProps) {
   const [baseline] = view.shown;
   if (!baseline) return null;
+  const density = densityOf(view.shown.length);
+  const widths = alignedWidths(widths_json, density, view.shown.length);
   return (
     <section
       aria-label="Scores by experiment"
@@ -36,10 +40,19 @@ function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps
     >
       <table
         className={classes(
-          "min-w-full border-separate border-spacing-0",
-          densityOf(view.shown.length) === "narrow" ? "text-note" : "text-table",
+          "border-separate border-spacing-0",
+          widths ? "w-full table-fixed [&_td]:pl-[11px] [&_th+th]:pl-[11px]" : "min-w-full",
+          density === "narrow" ? "text-note" : "text-table",
         )}
       >
+        {widths && (
+          <colgroup>
+            <col style={{ width: widths[0] }} />
+            {view.shown.slice(0, -1).map(({ id }, index) => (
+              <col key={id} style={{ width: widths[index + 1] }} />
+            ))}
+          </colgroup>
+        )}
         <thead>
           <tr>
             <th scope="col" className={`${HEAD} left-0 z-20 min-w-28 text-left font-medium text-text-2`}>
@@ -51,7 +64,7 @@ function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps
                   session={session}
                   isBaseline={index === 0}
                   isFocused={session.id === focused}
-                  density={densityOf(view.shown.length)}
+                  density={density}
                   {...actions}
                 />
               </th>
@@ -108,6 +121,17 @@ function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps
       </table>
     </section>
   );
+}
+
+/** Widths that the cells of a candidate and of the baseline need, by density. */
+const MIN_PX = { wide: [380, 120], medium: [330, 120], narrow: [250, 110] } as const;
+
+/** Returns the widths of the table below if the cells of the matrix fit into its columns, so that both have the same columns. */
+function alignedWidths(json: string | undefined, density: Density, count: number): readonly number[] | undefined {
+  const widths = json === undefined ? [] : (JSON.parse(json) as number[]);
+  const [candidate_px, baseline_px] = MIN_PX[density];
+  const fits = widths.slice(1).every((width, index) => width >= (index === 0 ? baseline_px : candidate_px));
+  return widths.length === count + 1 && fits ? widths : undefined;
 }
 
 const HEAD = "sticky top-0 border-line border-b bg-sunken px-2 py-1";

@@ -1,5 +1,5 @@
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { classes, isNarrow, useMedia } from "../../../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../../ui/states.tsx";
 import type { Column } from "../../../../ui/table/columns.ts";
@@ -23,6 +23,7 @@ export function RowsTable({
   onSelect,
   onOpen,
   onChange,
+  onWidths,
 }: {
   view: View;
   search: Search;
@@ -32,6 +33,8 @@ export function RowsTable({
   onSelect(slot: Slot): void;
   onOpen(slot: Slot): void;
   onChange(patch: Partial<Search>): void;
+  /** Called with the widths of the texts and of each experiment if all columns are visible at once, or else with undefined. */
+  onWidths(widths: readonly number[] | undefined): void;
 }) {
   const narrow = useMedia(isNarrow);
   const { without, dense = false, sort, sortKey, sortIn, delta, ascending } = search;
@@ -54,6 +57,14 @@ export function RowsTable({
   ]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: columns_key changes only with the columns; view also changes with other data
   const columns = useMemo(() => columnsOf({ view, search, focused, narrow, width, onChange }), [columns_key]);
+  const report = useCallback(
+    (widths: readonly number[]) => {
+      const texts = widths.slice(0, -shown.length).reduce((sum, each) => sum + each, 0);
+      const all = widths.reduce((sum, each) => sum + each, 0);
+      onWidths(all <= width ? [texts, ...widths.slice(-shown.length)] : undefined);
+    },
+    [shown.length, width, onWidths],
+  );
   if (rows.error) return <ErrorState error={rows.error} retry={rows.retry} />;
   if (!rows.slots) return <SkeletonRows label="Loading examples" rows={12} height={dense ? 32 : 56} />;
   return (
@@ -69,6 +80,7 @@ export function RowsTable({
         onSelect={(_, slot) => onSelect(slot)}
         onOpen={onOpen}
         onRange={rows.onRange}
+        onWidths={report}
         className={classes("flex-1", rows.isPlaceholder && "opacity-60")}
         empty={<EmptyState title="No examples match">Change the filters to see other examples.</EmptyState>}
       />
