@@ -86,7 +86,7 @@ async def _stream(
     has_namespaces = wants_subgraphs or "custom" in sources
     options.update(stream_mode=sources, subgraphs=has_namespaces)
     chunks_of_root = scope.root_chunks = RootChunks(sources, translator.take)
-    own_config = chunks_of_root.with_stream(own_config)
+    own_config = chunks_of_root.with_stream(own_config, graph.store)
 
     def take(chunk: Any) -> None:
         namespace, mode, data = chunk if has_namespaces else ((), *chunk)

@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.protocol import StreamProtocol
 from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
 
 Take = Callable[[Sequence[str], str, Any], None]
 
@@ -32,9 +33,9 @@ class RootChunks:
         # The next chunks of the stream that have been taken already.
         self._ahead = 0
 
-    def with_stream(self, config: RunnableConfig) -> RunnableConfig:
-        """Returns the config for a stream of the modes."""
-        own = {_STREAM: StreamProtocol(self._add, set(self._modes)), _RUNTIME: Runtime()}
+    def with_stream(self, config: RunnableConfig, store: BaseStore | None) -> RunnableConfig:
+        """Returns the config for a stream of the modes. With a runtime, LangGraph ignores the store of the graph."""
+        own = {_STREAM: StreamProtocol(self._add, set(self._modes)), _RUNTIME: Runtime(store=store)}
         return {**config, "configurable": {**config.get("configurable", {}), **own}}
 
     def _add(self, chunk: tuple[Sequence[str], str, Any]) -> None:
