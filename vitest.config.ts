@@ -19,7 +19,16 @@ export default defineConfig(async ({ mode }) => {
   const python = await findPython();
   const project = ([
     name,
-    { include, exclude = [], database, language = "js", isolate = false, pool = "forks", maxWorkers = 3 },
+    {
+      include,
+      exclude = [],
+      database,
+      language = "js",
+      encrypts = false,
+      isolate = false,
+      pool = "forks",
+      maxWorkers = 3,
+    },
   ]: [string, Suite]) => ({
     // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
     resolve: {
@@ -38,10 +47,10 @@ export default defineConfig(async ({ mode }) => {
       testTimeout: 120_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 20_000 } },
-      provide: { postgres, chromium, databases: databasesOf(database, postgres), language },
+      provide: { postgres, chromium, databases: databasesOf(database, postgres), language, encrypts },
       globalSetup: [
         ...(database === "sqlite" ? [] : ["test/support/postgres-template.ts"]),
-        ...(language === "python" ? ["test/support/python-environment.ts"] : []),
+        ...(language === "python" || encrypts ? ["test/support/python-environment.ts"] : []),
       ],
     },
   });
@@ -51,9 +60,9 @@ export default defineConfig(async ({ mode }) => {
     ...(isAll && !python ? [NO_PYTHON] : []),
     ...(isAll ? [] : [`Not run: ${names("rest")}. "npm run test:all" runs them, too.`]),
   ];
-  const chosen = Object.entries(SUITES).filter(([, { runs, database, language }]) => {
+  const chosen = Object.entries(SUITES).filter(([, { runs, database, language, encrypts }]) => {
     if (database === "postgres" && !postgres) return false;
-    if (language === "python" && !python) return false;
+    if ((language === "python" || encrypts) && !python) return false;
     return mode === "all" || (mode === "rest" ? runs === "rest" : runs === "always");
   });
   return {

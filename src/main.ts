@@ -14,6 +14,7 @@ import { TypeSchemaReader } from "./agent-server/graph-hosts/type-schemas/reader
 import type { AppHost } from "./agent-server/index.ts";
 import { Disconnects } from "./agent-server/runs/disconnects.ts";
 import { Runs } from "./agent-server/runs/runs.ts";
+import { checkEncryption } from "./agent-server/storage/data-check.ts";
 import { ThreadRetention } from "./agent-server/threads/thread-retention.ts";
 import { ThreadStates } from "./agent-server/threads/thread-states.ts";
 import { UiBundles } from "./agent-server/ui/ui-bundles.ts";
@@ -26,7 +27,7 @@ import {
   traceStoreIn,
 } from "./app/compose/engine.ts";
 import { experimentsOptions, synchronousOf } from "./app/compose/experiments.ts";
-import { hostStarter, pythonProcesses } from "./app/compose/graph-hosts.ts";
+import { createEncryption, hostStarter, pythonProcesses } from "./app/compose/graph-hosts.ts";
 import { createHttp } from "./app/compose/http.ts";
 import { openData } from "./app/compose/open-data.ts";
 import type { DeploymentFront } from "./app/deployment-front.ts";
@@ -37,6 +38,7 @@ import { UI } from "./config/ui.ts";
 import type { DeploymentRouter } from "./control-plane/router/deployment-router.ts";
 import { createExperimentsService, type ExperimentsService } from "./experiments/worker/experiments-service.ts";
 import { DEFAULT_TENANT } from "./platform/contract/caller.ts";
+import { encryptDatabase } from "./platform/database/encrypted-database.ts";
 import { BodyParser } from "./platform/http/body-parser.ts";
 import type { App, Env } from "./platform/http/route.ts";
 import { type BackgroundService, periodicService } from "./platform/lib/background-service.ts";
@@ -72,10 +74,21 @@ export async function startThreadmill(
   startHost: StartHost = hostStarter(config),
 ): Promise<Threadmill> {
   const keys = config.only ? undefined : keySourceOf(config);
-  const { database, close } = await openData(config, synchronousOf(config), log);
-  const seal = keys ? await openKeyRing(database, keys, log) : noEncryption;
-  await requireAuthentication(config, database);
+  const { database: stored, close } = await openData(config, synchronousOf(config), log);
+  const seal = keys ? await openKeyRing(stored, keys, log) : noEncryption;
+  await requireAuthentication(config, stored);
   const catalog = new GraphCatalog(config);
+  const python = pythonProcesses(config);
+  const encryption = createEncryption(config, catalog, python, log);
+  try {
+    await encryption?.start();
+    await checkEncryption(stored, encryption !== undefined);
+  } catch (error) {
+    await encryption?.stop();
+    await close();
+    throw error;
+  }
+  const database = encryption ? encryptDatabase(stored, encryption) : stored;
   const default_assistants = new DefaultAssistants(database, catalog);
   const activation = new Activation({ database, default_assistants, rollout: config.rollout });
   await activation.start();
@@ -88,8 +101,9 @@ export async function startThreadmill(
   const traces = traceStoreIn(config, experiments);
   // An instance of a deployment keeps its traces in an outbox, from which the control plane fetches them.
   const trace_outbox = config.rollout === undefined ? undefined : new TraceOutbox();
-  const traceStore = trace_outbox ?? (config.only ? undefined : traces);
-  const python = pythonProcesses(config);
+  // Traces contain inputs and outputs, and are not encrypted.
+  if (encryption && traces) log.info("runs are not traced, because traces are not encrypted");
+  const traceStore = encryption ? undefined : (trace_outbox ?? (config.only ? undefined : traces));
   const engine_services = { startHost, python, vault: getVault, fetchAs, traceStore, metrics };
   const engine = createEngine(config, database, catalog, engine_services, log);
   await engine.start();
@@ -156,6 +170,7 @@ export async function startThreadmill(
     metrics,
     app_host,
     ui_bundles,
+    encryption,
   };
   const { app, front } = await createHttp(config, context, { ...http_services, body_parser }, log);
   served.resolve(app);
@@ -170,6 +185,7 @@ export async function startThreadmill(
       catalog.content = content;
       ui_bundles.reload(content.ui);
       auth?.reload();
+      encryption?.reload();
       await default_assistants.renew();
       await default_assistants.ensure(DEFAULT_TENANT);
       const [failures] = await Promise.all([engine.reload(), app_host?.reload()]);
@@ -182,7 +198,7 @@ export async function startThreadmill(
       const stopping = services.map((service) => service.stop());
       python.stop();
       await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), auth?.stop(), ...stopping]);
-      await Promise.all([experiments.stop(), body_parser.stop(), app_host?.stop()]);
+      await Promise.all([experiments.stop(), body_parser.stop(), app_host?.stop(), encryption?.stop()]);
       await close();
     },
   };

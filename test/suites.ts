@@ -13,6 +13,8 @@ export interface Suite {
   maxWorkers?: number;
   /** The language of the graphs of test/graphs/scenarios. Default: `js`. */
   language?: "python";
+  /** Whether their project has encryption handlers, which are in Python. */
+  encrypts?: true;
 }
 
 /** Rules and calculations, without a service. */
@@ -98,7 +100,7 @@ const MORE_EXPERIMENTS = [
 
 /** What is particular to graphs in Python. */
 const ONLY_PYTHON = [
-  "test/http/python-{app,auth,example,graphs}.test.ts",
+  "test/http/{encryption,python-app,python-auth,python-example,python-graphs}.test.ts",
   "test/python/host.test.ts",
   "test/traces/python-runs.test.ts",
 ];
@@ -183,10 +185,19 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   python: { include: PYTHON, database: "sqlite", runs: "rest", language: "python" },
   "python on postgres": {
-    include: ["test/http/{interrupts,rollback}.test.ts"],
+    include: ["test/http/{encryption,interrupts,rollback}.test.ts"],
     database: "postgres",
     runs: "rest",
     language: "python",
+  },
+  // Filters do not find what is encrypted, and the rows of a rollback are encrypted anew.
+  encrypted: {
+    include: [
+      "test/http/{bulk-cancel,cancel,interrupts,multitask,runs,state-updates,stateless-runs,streams,thread-protocol,webhooks}.test.ts",
+    ],
+    database: "both",
+    runs: "rest",
+    encrypts: true,
   },
   "python faults": { include: PYTHON_FAULTS, database: "both", runs: "rest", language: "python" },
   commands: { include: COMMANDS, database: "sqlite", runs: "rest" },

@@ -14,6 +14,7 @@ from .asgi import as_asgi
 from .auth import ProjectAuth
 from .checkpointer import HostCheckpointer
 from .embeddings import Embeddings, load_embeddings
+from .encryption import ProjectEncryption
 from .factories import Factory, FactoryCall
 from .importing import GraphImportError, Importer, format_traceback
 from .messages import Message
@@ -51,6 +52,7 @@ class LoadedGraphs:
         # Each is a function that returns what was loaded, or raises the error with which that failed.
         self.auth = self._load_module("auth", ProjectAuth)
         self.app = self._load_module("app", as_asgi)
+        self.encryption = self._load_module("encryption", ProjectEncryption)
 
     def _load_module(self, field: str, make: Callable[[Any], T]) -> Callable[[], T]:
         """Loads what a field of the setup refers to, in the main thread, as the graphs."""

@@ -23,6 +23,8 @@ Graph = Pregel[Any, Any, Any, Any]
 # A history page ends with the state that makes the page longer than this.
 PAGE_CHARS = 8_000_000
 
+_ENCRYPTION = frozenset(["encryption_handlers", "encryption_context", "encrypt", "decrypt"])
+
 _ACCESS = {
     "state": "threads.read",
     "summary": "threads.read",
@@ -54,6 +56,8 @@ async def _result_of(query: Message, graphs: LoadedGraphs) -> Any:
         return await graphs.embeddings().embed(query)
     if kind in ("auth_handlers", "authenticate", "authorize"):
         return await graphs.auth().answer(query)
+    if kind in _ENCRYPTION:
+        return await graphs.encryption().answer(query)
     if kind not in _ACCESS:
         raise ValueError(f"Python hosts do not answer queries of the kind {kind}.")
     in_use = query["graph"]

@@ -2,6 +2,7 @@
 export type { Assistants } from "./assistants/assistants.ts";
 export type { DefaultAssistants } from "./assistants/default-assistants.ts";
 export type { Crons } from "./crons/crons.ts";
+export type { CustomEncryption } from "./encryption.ts";
 export type { AppHost } from "./graph-hosts/app-host.ts";
 export type { AppRoutes } from "./graph-hosts/host-http.ts";
 export type { RunOverview } from "./runs/run-overview.ts";

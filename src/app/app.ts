@@ -21,6 +21,7 @@ import { serveUi, type UiRoutesOptions } from "../agent-server/http/ui.ts";
 import type {
   Assistants,
   Crons,
+  CustomEncryption,
   DefaultAssistants,
   Store,
   ThreadStates,
@@ -33,6 +34,7 @@ import { type ExperimentsAppOptions, serveExperiments, serveIngestion } from "..
 import { isTraceBody } from "../experiments/http/traces.ts";
 import { UPLOAD_PATH } from "../experiments/http/upload.ts";
 import { CUSTOM_AUTH_HEADER } from "../platform/contract/caller.ts";
+import { inEncryptionContext } from "../platform/database/encrypted-database.ts";
 import { ApiError } from "../platform/errors.ts";
 import { pathBelow } from "../platform/http/base-url.ts";
 import type { BodyParser } from "../platform/http/body-parser.ts";
@@ -96,6 +98,8 @@ export interface AppOptions
   body_parser: BodyParser;
   /** Undefined if the project has no HTTP app. */
   custom_routes: CustomRoutesOptions | undefined;
+  /** Undefined if the project does not encrypt stored values. */
+  encryption: Pick<CustomEncryption, "contextOf"> | undefined;
   /** Request headers that are logged with slow and failed requests. */
   logging_headers: SelectHeaders | undefined;
   log: Log;
@@ -139,6 +143,7 @@ export function createApp(options: AppOptions): App {
   const authentication = new Authentication({ access, prefix, max_open, custom });
   if (custom_routes) root.use(new CustomRoutes(custom_routes, { root, prefix, authentication, limitBody, log }).handle);
   root.use(authentication.ofService);
+  if (options.encryption) root.use(encryptionContext(options.encryption));
   root.use(requireJsonFromPages(isSourceUpload));
   root.use((context, next) => (hasNoBodyLimit(context) ? next() : limitBody(context, next)));
   root.use((context, next) => {
@@ -178,6 +183,15 @@ export function createApp(options: AppOptions): App {
   serveExperiments(app, options);
   serveWebApp(app, options);
   return root;
+}
+
+/** Determines the encryption context of the values that a request stores. Requests without a caller store nothing. */
+function encryptionContext(encryption: Pick<CustomEncryption, "contextOf">): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    const caller = context.get("caller") as Env["Variables"]["caller"] | undefined;
+    const metadata = caller && (await encryption.contextOf(caller, context.req.header("x-encryption-context")));
+    return metadata === undefined ? next() : inEncryptionContext(metadata, next);
+  };
 }
 
 function serveSystem(app: App, options: SystemOptions): void {

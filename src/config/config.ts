@@ -5,7 +5,7 @@ import type { CorsSettings } from "../platform/lib/cors.ts";
 import type { SelectHeaders } from "../platform/lib/header-selection.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 import { isLoopback } from "../platform/lib/safe-fetch/addresses.ts";
-import { readAuth, readHeaders, readHttpApp } from "./http.ts";
+import { readAuth, readEncryption, readHeaders, readHttpApp } from "./http.ts";
 import {
   fieldsWithoutEffect,
   type GraphSpec,
@@ -116,6 +116,8 @@ export interface Config extends SettingValues, Intervals {
   webhooks: ReturnType<typeof readWebhooks>;
   /** The authentication module of the project; undefined if there is none. */
   auth: ReturnType<typeof readAuth>;
+  /** The encryption module of the project; undefined if there is none. */
+  encryption: ReturnType<typeof readEncryption>;
   /** Environment of programs that the service starts. */
   system_env: Readonly<Record<string, string>>;
 }
@@ -185,6 +187,7 @@ export function readConfig(
     mount_prefix: readPrefix(mount_prefix ?? http.mount_prefix, config_file),
     default_assistants: parseDefaultAssistants(graph_env.LANGGRAPH_CONFIG ?? default_assistants_json),
     auth,
+    encryption: readEncryption(project.encryption, project_dir, config_file),
     webhooks: readWebhooks(project.webhooks, http.disable_webhooks, config_file, graph_env),
     system_env: readSystemEnv(env),
   });

@@ -88,6 +88,25 @@ export function readAuth(field: unknown, project_dir: string, config_file: strin
   return { module, cache: readCache(cache, wrong) };
 }
 
+/**
+ * Reads `encryption` of langgraph.json. Returns undefined if `encryption.path` is not set.
+ *
+ * @throws ConfigError
+ */
+export function readEncryption(field: unknown, project_dir: string, config_file: string) {
+  const wrong = (name: string, remedy: string) =>
+    new ConfigError(`${config_file}: the field "encryption${name}" ${remedy}.`);
+  if (field === undefined || field === null) return undefined;
+  if (!isObject(field)) throw wrong("", "must be an object");
+  const { path } = field;
+  if (path === undefined || path === null) return undefined;
+  const module = parseExport(path, project_dir);
+  if (!module) throw wrong(".path", `must be "./file.py:name", but is ${JSON.stringify(path)}`);
+  if (module.language !== "python")
+    throw wrong(".path", `is ${path}, but handlers must be in Python: the JavaScript SDK has no class for them`);
+  return { file: module.file, export_name: module.export_name };
+}
+
 function readCache(cache: unknown, wrong: (name: string, remedy: string) => ConfigError) {
   if (cache === undefined || cache === null) return undefined;
   if (!isObject(cache)) throw wrong(".cache", "must be an object");

@@ -211,6 +211,7 @@ export const KNOWN_FIELDS: KnownFields = {
   checkpointer: { ttl: { strategy: true, default_ttl: true, sweep_interval_minutes: true, sweep_limit: true } }, // see readThreadTtl
   // Studio has no special access, so `disable_studio_auth` is accepted but has nothing to disable.
   auth: { path: true, disable_studio_auth: true, cache: { cache_keys: true, ttl_seconds: true, max_size: true } }, // see readAuth
+  encryption: { path: true }, // see readEncryption
   ui: { [ANY]: true }, // see readUi
   ui_config: { shared: true },
   // For Python graphs: see readPython() and control-plane/drivers/process/source/python.ts

@@ -12,6 +12,11 @@ export const ERRORS = {
     "The user {user_id} has reached the limit of {max} open streams and waiting requests: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
   ],
   auth_refused: [401, "{reason}"],
+  encryption_context_invalid: [
+    422,
+    "The header X-Encryption-Context must be a JSON object in base64, with at most {limit} characters.",
+  ],
+  encryption_failed: [422, "The encryption module of the project failed: {reason} See the server's log for details."],
   auth_failed: [500, "The authentication module of the project failed. See the server's log for details."],
   missing_scope: [403, "The API key or JWT does not have the required scope {scope}."],
   workspace_forbidden: [403, "The caller is not a member of the workspace in X-Tenant-Id."],

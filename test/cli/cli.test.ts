@@ -68,6 +68,18 @@ describe("a mistake in the configuration", () => {
       [],
       'the field "auth"',
     ],
+    [
+      "encryption in TypeScript",
+      { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "encryption": {"path": "./a.ts:x"}}' },
+      [],
+      "handlers must be in Python",
+    ],
+    [
+      "encryption without a name",
+      { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "encryption": {"path": "./a.py"}}' },
+      [],
+      'the field "encryption.path" must be "./file.py:name"',
+    ],
     ["a bad port", GOOD, ["--port", "99999"], "--port (or PORT) must be a whole number from 0 to 65535"],
     ["a bad database", GOOD, ["--database-url", "mysql://x"], "must have the form postgres://"],
     ["an open address without a key", GOOD, ["--host", "0.0.0.0"], "set API_KEYS"],

@@ -104,9 +104,15 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
     "test/http/python-app.test.ts",
   ],
   [
-    "`Encryption` and `Priority` of `langgraph_sdk` (Python)",
+    "`Encryption` of `langgraph_sdk` (Python)",
+    "works",
+    "See [Encryption by the project](security.md#encryption-by-the-project). `DecryptResult.replacement` is not stored.",
+    "test/http/encryption.test.ts",
+  ],
+  [
+    "`Priority` of `langgraph_sdk` (Python)",
     "not offered",
-    "Hooks in Python are supported for authentication only.",
+    "Hooks in Python are supported for authentication and encryption only.",
     "",
   ],
   ["Webhooks (`webhook` of a run or a cron)", "works", "See [Webhooks](webhooks.md).", "test/compat/js/webhooks.ts"],

@@ -69,7 +69,10 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
   "auth.disable_studio_auth": ["no effect", "Studio has no access of its own, so that it is always disabled."],
   "auth.openapi": ["refused", "The OpenAPI document describes the authentication of Threadmill only."],
   "auth.allow_langsmith_api_keys": ["refused", "Threadmill does not check keys of LangSmith."],
-  "encryption.path": ["refused", `The official hooks exist for Python graphs only. ${NO_PYTHON}`],
+  "encryption.path": [
+    "works",
+    "Python only, also for projects in JavaScript, whose SDK has no such class: see [Encryption by the project](security.md#encryption-by-the-project).",
+  ],
   "priority.path": ["refused", `The official hooks exist for Python graphs only. ${NO_PYTHON}`],
 
   "ui.*": ["works", "Requires the package `@langchain/langgraph-ui` in the project."],

@@ -18,6 +18,8 @@ declare module "vitest" {
     databases: readonly ("sqlite" | "postgres")[];
     /** The language of the graphs of test/graphs/scenarios. */
     language: "js" | "python";
+    /** Whether their project has encryption handlers. */
+    encrypts: boolean;
   }
 }
 

@@ -39,6 +39,8 @@ const SHORT = {
 /** Starts a whole service in this process, on a fresh database, with the graphs of a langgraph.json. */
 export async function startService(options: {
   database: DatabaseName;
+  /** The database of a service that has stopped; default: a fresh one. */
+  on?: TestDatabase;
   /** See {@link createDatabase}. */
   admin?: string;
   /** Absolute path, or from the repository's root. */
@@ -53,9 +55,10 @@ export async function startService(options: {
   /** Receives the log lines; default: standard error, at the level of the settings. */
   log?: Log;
 }): Promise<TestService> {
-  const database = await createDatabase(options.database, options.admin === undefined ? {} : { admin: options.admin });
+  const { on, admin } = options;
+  const database = on ?? (await createDatabase(options.database, admin === undefined ? {} : { admin }));
   // Reading the schemas of a graph from its types takes seconds. Projects in temporary folders would only make the cache larger.
-  if (!isAbsolute(options.config)) symlinkSync(await typeSchemas(), join(database.data_dir, "type-schemas"));
+  if (!on && !isAbsolute(options.config)) symlinkSync(await typeSchemas(), join(database.data_dir, "type-schemas"));
   const flags = {
     config: resolve(import.meta.dirname, "../..", options.config),
     port: "0",

@@ -33,7 +33,7 @@ import {
 import { listActiveRunsOfAssistant } from "../storage/runs.ts";
 import type { AssistantRow, AssistantVersionRow } from "../storage/schema.ts";
 import { listThreadIds } from "../storage/thread-search.ts";
-import { lockThread } from "../storage/threads.ts";
+import { lockThread, lockThreadId } from "../storage/threads.ts";
 import { removeThread } from "../threads/threads.ts";
 import { defaultAssistantId } from "./default-assistants.ts";
 
@@ -105,7 +105,7 @@ export class Assistants {
       const stopped: PendingCancel[] = [];
       const active = await listActiveRunsOfAssistant(tx, assistant);
       for (const run of active) {
-        await lockThread(tx, caller.tenant_id, run.thread_id);
+        await lockThreadId(tx, run);
         stopped.push(...(await cancelLocked(tx, run, { action: "interrupt", reason: null })));
       }
       const threads = delete_threads ? [...found, ...active.map(({ thread_id }) => thread_id)] : [];

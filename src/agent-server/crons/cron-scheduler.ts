@@ -1,6 +1,7 @@
 import type { Caller } from "../../platform/contract/caller.ts";
-import { readNow, type Tx } from "../../platform/database/database.ts";
+import { readNow, sealedOf, type Tx } from "../../platform/database/database.ts";
 import { DatabaseUnavailableError } from "../../platform/database/database-errors.ts";
+import { inEncryptionContext, NO_CONTEXT } from "../../platform/database/encrypted-database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { BackgroundService } from "../../platform/lib/background-service.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
@@ -11,7 +12,7 @@ import type { Runs } from "../runs/runs.ts";
 import { advanceCron, type DueCron, disableDueCron, findNextTick, listDueCrons } from "../storage/crons.ts";
 import { mayClaimAsRollout } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
-import { lockThread } from "../storage/threads.ts";
+import { lockThreadId } from "../storage/threads.ts";
 import { payloadOf } from "./crons.ts";
 import { nextTick } from "./schedule.ts";
 
@@ -81,8 +82,9 @@ export class CronScheduler implements BackgroundService {
     const { context, rollout } = this.#options;
     const { read } = context.database;
     if (rollout !== undefined && !(await mayClaimAsRollout(read, rollout))) return MAX_WAIT_MS;
-    const due = await listDueCrons(read, BATCH.size);
-    const groups = groupsOf(due);
+    const due = await listDueCrons(sealedOf(context.database).read, BATCH.size);
+    // With encryption, each cron has a transaction of its own, because each has its own encryption context.
+    const groups = context.database.encryption ? due.map((cron) => [cron]) : groupsOf(due);
     for (let i = 0; i < groups.length && !this.#isStopped; i += BATCH.concurrent)
       await Promise.all(groups.slice(i, i + BATCH.concurrent).map((crons) => this.#handleAll(crons)));
     if (due.length === BATCH.size) return 0;
@@ -142,6 +144,14 @@ export class CronScheduler implements BackgroundService {
    * @returns by cron; undefined if another process has handled the tick
    */
   async #fire(crons: readonly DueCron[]): Promise<(Fired | undefined)[]> {
+    const { encryption } = this.#options.context.database;
+    const [cron] = crons;
+    if (!encryption || !cron) return this.#insertAll(crons);
+    const context = (await encryption.open(cron)) ?? NO_CONTEXT;
+    return inEncryptionContext(context, () => this.#insertAll(crons));
+  }
+
+  async #insertAll(crons: readonly DueCron[]): Promise<(Fired | undefined)[]> {
     const { context, runs } = this.#options;
     const { database, engine } = context;
     const requests = await Promise.all(crons.map((cron) => requestOf(cron, runs, context.auth)));
@@ -162,7 +172,8 @@ export class CronScheduler implements BackgroundService {
   async #insert(tx: Tx, { cron, caller, assistant, body }: TickRequest): Promise<Fired | undefined> {
     const { runs, missed } = this.#options;
     // Locked first, as in every transaction on a thread's runs, to prevent deadlocks.
-    if (cron.thread_id !== null) await lockThread(tx, cron.tenant_id, cron.thread_id);
+    const { tenant_id, thread_id } = cron;
+    if (thread_id !== null) await lockThreadId(tx, { tenant_id, thread_id });
     const now = await readNow(tx);
     const next = tickAfter(cron, now);
     if ((await advanceCron(tx, dueOf(cron), next)) === 0) return undefined;

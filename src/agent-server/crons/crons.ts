@@ -3,7 +3,6 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import { readNow, type Tx } from "../../platform/database/database.ts";
 import type { Hint } from "../../platform/database/hints.ts";
 import { ApiError } from "../../platform/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { assistantIdOf } from "../assistants/assistants.ts";
 import { filterOf } from "../auth/grants.ts";
@@ -57,7 +56,7 @@ export class Crons {
       return insertCron(
         tx,
         await scheduled(tx, {
-          cron_id: newId(),
+          cron_id: tx.newId(),
           tenant_id: caller.tenant_id,
           assistant_id,
           thread_id: thread_id ?? null,

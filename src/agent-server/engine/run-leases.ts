@@ -1,4 +1,4 @@
-import type { Database } from "../../platform/database/database.ts";
+import { type Database, sealedOf } from "../../platform/database/database.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { StateSummary } from "../graph-hosts/host.ts";
@@ -9,6 +9,7 @@ import type { RunRow } from "../storage/schema.ts";
 import type { Executor } from "./execution/executor.ts";
 import { runFields } from "./run-log.ts";
 import { type SettleContext, settle } from "./settlement/settle.ts";
+import { openRun, settleUnencrypted } from "./settlement/unencrypted.ts";
 import { MAX_ATTEMPTS, verdictOn } from "./settlement/verdict.ts";
 
 export interface HeartbeatOptions {
@@ -131,7 +132,7 @@ export class Rescue {
 
   async #rescue(lost: Lost): Promise<string[]> {
     const { database, log } = this.#options;
-    const runs = await database.write(async (tx) => {
+    const runs = await sealedOf(database).write(async (tx) => {
       const locked = await lockLostRuns(tx, lost);
       const returned = locked.filter((run) => this.#mayContinue(run)).map(({ run_id }) => run_id);
       if (returned.length > 0) await returnLostRuns(tx, returned);
@@ -141,7 +142,11 @@ export class Rescue {
     for (const run of runs) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
     if (runs.length > 0) database.hints.emit({ kind: "runs" });
     for (const run of runs.filter((one) => !this.#mayContinue(one)))
-      await this.#end(run).catch((error) => log.error({ error, run_id: run.run_id }, "ending a lost run failed"));
+      await this.#end(run)
+        .catch((error) =>
+          settleUnencrypted(this.#options, run, error, run.cancel_action === null ? undefined : "cancelled"),
+        )
+        .catch((error) => log.error({ error, run_id: run.run_id }, "ending a lost run failed"));
     return runs.map(({ run_id }) => run_id);
   }
 
@@ -150,7 +155,10 @@ export class Rescue {
   }
 
   async #end(run: RunRow): Promise<void> {
-    const { database, readState } = this.#options;
+    const { readState } = this.#options;
+    const scoped = this.#options.database.encryption?.scoped();
+    if (scoped) await openRun(scoped, run);
+    const database = scoped ?? this.#options.database;
     const message = `The process executing the run exited or lost its database connection in the last attempt (attempt ${run.attempt}).`;
     const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
     const state = run.cancel_action === "rollback" ? undefined : await readState(run);
@@ -158,13 +166,16 @@ export class Rescue {
     const verdict = verdictOn({ ended, output: state?.values ?? "null", state, error }, undefined);
     const seq = (await lastEventSeq(database.read, run.run_id)) + 1;
     const last = verdict.event ? [{ seq, event: verdict.event[0], data: verdict.event[1] }] : [];
-    await settle(this.#options, {
-      run,
-      ...verdict,
-      cancelled: run.cancel_action !== null,
-      state,
-      error: verdict.event?.[1] ?? null,
-      unwritten: { events: last, steps: [] },
-    });
+    await settle(
+      { ...this.#options, database },
+      {
+        run,
+        ...verdict,
+        cancelled: run.cancel_action !== null,
+        state,
+        error: verdict.event?.[1] ?? null,
+        unwritten: { events: last, steps: [] },
+      },
+    );
   }
 }

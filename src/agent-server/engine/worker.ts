@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Tx } from "../../platform/database/database.ts";
+import { sealedOf, type Tx } from "../../platform/database/database.ts";
 import { hideDriverMessage, isUnavailable, toHostError } from "../../platform/database/database-errors.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import { Signal } from "../../platform/lib/signal.ts";
@@ -125,7 +125,8 @@ export class Worker implements BackgroundService, PoolListener {
     const held_at = performance.now();
     this.#request = "none";
     if (request !== "claim" && !(await mayClaim(database.read, rollout))) return true;
-    const runs = await database
+    // One run whose values cannot be decrypted must not stop the others. Its executor decrypts it.
+    const runs = await sealedOf(database)
       .write(async (tx) => {
         const claimed: RunRow[] = [];
         for (const capacity of capacities) claimed.push(...(await this.#claimFairly(tx, capacity)));

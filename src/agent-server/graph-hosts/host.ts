@@ -13,6 +13,7 @@ import type {
   WriteData,
   WriteKey,
 } from "./checkpoint-requests.ts";
+import type { EncryptionQuery } from "./encryption-queries.ts";
 import type { AppQuery, AppRequest, FetchRequest } from "./host-http.ts";
 import type { EmbedQuery, StoreRequest } from "./host-store.ts";
 
@@ -47,6 +48,8 @@ export interface HostSetup {
   app?: ModuleExport | undefined;
   /** The authentication module of the project. Loaded when it is first needed. */
   auth?: ModuleExport | undefined;
+  /** The encryption module of the project, in Python. Loaded when it is first needed. */
+  encryption?: ModuleExport | undefined;
   /** For Python graphs: see readPython() in config/project.ts. */
   python?: { version: string | undefined; sys_path: readonly string[] } | undefined;
 }
@@ -226,7 +229,7 @@ export type ToHost =
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Requests a stop after the current step. The run continues in another process. */
   | { type: "drain"; run_id: string; epoch: number }
-  | { type: "query"; id: number; query: GraphQuery | EmbedQuery | AppQuery | AuthQuery }
+  | { type: "query"; id: number; query: GraphQuery | EmbedQuery | AppQuery | AuthQuery | EncryptionQuery }
   | { type: "reply"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "ping"; id: number };
 

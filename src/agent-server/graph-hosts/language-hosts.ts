@@ -1,6 +1,7 @@
 import type { BackgroundService } from "../../platform/lib/background-service.ts";
 import type { AuthQuery } from "./auth-queries.ts";
 import type { Language } from "./checkpoint-requests.ts";
+import type { EncryptionQuery } from "./encryption-queries.ts";
 import type { GraphQuery, RunEpoch, RunOrder, StartHost, ToHost } from "./host.ts";
 import type { AppQuery } from "./host-http.ts";
 import type { EmbedQuery } from "./host-store.ts";
@@ -141,7 +142,7 @@ export class LanguageReaders {
     await Promise.all([...this.#readers.values()].map((reader) => reader.stop()));
   }
 
-  #readerFor(query: GraphQuery | EmbedQuery | AppQuery | AuthQuery): QueryHost {
+  #readerFor(query: GraphQuery | EmbedQuery | AppQuery | AuthQuery | EncryptionQuery): QueryHost {
     const { languages, setup, ...options } = this.#options;
     const { graphs, embed } = setup();
     const graph = "graph" in query && graphs.find(({ graph_id }) => graph_id === query.graph.graph_id);

@@ -2,6 +2,7 @@ import { DatabaseUnavailableError, toHostError } from "../../platform/database/d
 import { ApiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { AuthDecision, AuthQuery, AuthRefusal } from "./auth-queries.ts";
+import type { EncryptionQuery, EncryptionResults } from "./encryption-queries.ts";
 import type {
   FromHost,
   GraphHost,
@@ -50,7 +51,7 @@ export function queryFailure(error: unknown): unknown {
 }
 
 /** The result of each kind of query. Results of type string are JSON text. */
-interface Results {
+interface Results extends EncryptionResults {
   app: FetchAnswer | Uint8Array | undefined;
   app_routes: AppRoutes;
   embed: Float32Array;
@@ -81,7 +82,7 @@ export class QueryHost {
   }
 
   /** @throws GraphQueryError when the graph fails or the query times out */
-  query<Q extends GraphQuery | EmbedQuery | AppQuery | AuthQuery>(
+  query<Q extends GraphQuery | EmbedQuery | AppQuery | AuthQuery | EncryptionQuery>(
     query: Q,
     timeout_ms = this.#options.timeout_ms,
   ): Promise<Results[Q["kind"]]> {

@@ -2,7 +2,6 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import type { Hint } from "../../platform/database/hints.ts";
 import { ApiError } from "../../platform/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { findAssistantOrGraph } from "../assistants/assistants.ts";
@@ -116,7 +115,7 @@ export class Runs {
     const ttl = temporary && !options.keep_paused ? {} : this.#context.thread_ttl;
     const metadata = JSON.stringify({ ...body.metadata, graph_id, assistant_id });
     const thread = await insertThread(tx, {
-      thread_id: newId(),
+      thread_id: tx.newId(),
       tenant_id,
       metadata,
       hidden: temporary ? 1 : 0,
@@ -255,7 +254,7 @@ export class Runs {
     thread: ThreadRow,
     request: RunRequest & { after_seconds?: number },
     busy: boolean,
-    { temporary = false, run_id = newId(), keep_paused = false }: StatelessOptions & { temporary?: boolean } = {},
+    { temporary = false, run_id = tx.newId(), keep_paused = false }: StatelessOptions & { temporary?: boolean } = {},
   ): Promise<RunRow> {
     const { graph_id, assistant_id } = assistant;
     await requireLanguage(tx, this.#context.catalog, thread.thread_id, graph_id);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "n
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
-import type { Database } from "../../platform/database/database.ts";
+import { type Database, nowMs } from "../../platform/database/database.ts";
 import { isDisconnected, isDiskFull, sqliteCodeOf } from "../../platform/database/database-errors.ts";
 import { ConfigError } from "../../platform/errors.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
@@ -146,4 +146,27 @@ async function lastRun(read: Database["read"]): Promise<number> {
   if (!(await read.first(sequences))) return 0;
   const query = sql<{ seq: number }>`select seq from sqlite_sequence where name = 'runs'`.compile(read.k);
   return ((await read.first(query)) as { seq: number } | undefined)?.seq ?? 0;
+}
+
+/**
+ * Records that values are encrypted by the project's handlers, or checks that none were.
+ *
+ * @throws ConfigError if the database may contain encrypted values and the project has no handlers
+ */
+export async function checkEncryption({ read, write }: Database, isEncrypted: boolean): Promise<void> {
+  const found = await read.first(read.k.selectFrom("project_encryption").select("id"));
+  if (found && !isEncrypted)
+    throw new ConfigError(
+      "The database contains values that the handlers of encryption.path have encrypted. Set encryption.path in langgraph.json, or use another database.",
+    );
+  if (found || !isEncrypted) return;
+  const row = { id: 1, since: nowMs };
+  await write((tx) =>
+    tx.run(
+      tx.k
+        .insertInto("project_encryption")
+        .values(row)
+        .onConflict((conflict) => conflict.column("id").doNothing()),
+    ),
+  );
 }

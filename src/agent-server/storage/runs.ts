@@ -5,7 +5,7 @@ import { prepared } from "../../platform/database/prepared.ts";
 import type { CancelAction, RunStatus } from "../contract/records.ts";
 import type { RunKey, RunRow, ThreadRunKey, ThreadSnapshot } from "./schema.ts";
 import { onAccessibleThread } from "./search.ts";
-import { lockThread, type ThreadKey } from "./threads.ts";
+import { lockThreadId, type ThreadKey } from "./threads.ts";
 
 export interface NewRun
   extends Pick<
@@ -78,7 +78,7 @@ export const lockRun = (tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> 
 
 /** Locks a run and its thread until the transaction ends, in the lock order of all transactions: thread, then run. */
 export async function lockThreadAndRun(tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> {
-  await lockThread(tx, key.tenant_id, key.thread_id);
+  await lockThreadId(tx, key);
   return lockRun(tx, key);
 }
 

@@ -14,6 +14,7 @@ declare module "../../platform/database/database.ts" {
     checkpoint_writes: CheckpointWriteRow;
     active_rollout: ActiveRolloutRow;
     crons: CronRow;
+    project_encryption: { id: number; since: number };
     store_embeddings: StoreEmbeddingRow;
     store_items: StoreItemRow;
     store_vectors: StoreVectorTable;

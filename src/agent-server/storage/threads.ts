@@ -99,8 +99,10 @@ export async function lockThread(
       : lockQuery(tx, key),
   );
   if (!found) return undefined;
-  const { is_readable, ...row } = found;
-  return even_expired || is_readable ? row : undefined;
+  const { is_readable } = found;
+  // Not copied: reading an encrypted value that cannot be decrypted throws an error.
+  Reflect.deleteProperty(found, "is_readable");
+  return even_expired || is_readable ? found : undefined;
 }
 
 const lockQuery = prepared<ThreadKey, ThreadRow & { is_readable: boolean }>((k, p, tx) =>
@@ -109,6 +111,19 @@ const lockQuery = prepared<ThreadKey, ThreadRow & { is_readable: boolean }>((k, 
       .selectFrom("threads")
       .selectAll()
       .select(isReadable.as("is_readable"))
+      .where("thread_id", "=", p("thread_id"))
+      .where("tenant_id", "=", p("tenant_id")),
+  ),
+);
+
+/** Locks the row of a thread whose record is not needed: its values may be large. */
+export const lockThreadId = (tx: Tx, key: ThreadKey): Promise<unknown> => tx.first(lockIdQuery(tx, key));
+
+const lockIdQuery = prepared<ThreadKey, unknown>((k, p, tx) =>
+  tx.dialect.forUpdate(
+    k
+      .selectFrom("threads")
+      .select("thread_id")
       .where("thread_id", "=", p("thread_id"))
       .where("tenant_id", "=", p("tenant_id")),
   ),

@@ -137,7 +137,7 @@ export class Threads {
     const row = await this.#context.database.write(async (tx) => {
       const source = await lockThread(tx, caller.tenant_id, source_id, filterOf(caller, "threads"));
       if (!source || source.hidden) throw new ApiError("copy_source_not_found", { thread_id: source_id });
-      const thread_id = newId();
+      const thread_id = tx.newId();
       const metadata = mergedMetadata(source.metadata, { thread_id, ...grantedMetadata(caller, "threads") });
       return copyThread(tx, source, { thread_id, metadata });
     });

@@ -1,5 +1,5 @@
 import type { Caller } from "../../platform/contract/caller.ts";
-import type { Database } from "../../platform/database/database.ts";
+import { type Database, sealedOf } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { BodyParser } from "../../platform/http/body-parser.ts";
 import type { BackgroundService } from "../../platform/lib/background-service.ts";
@@ -159,7 +159,9 @@ export class WebhookSender implements BackgroundService {
     );
     const limit = Math.min(free, MAX_REQUESTS_OF_ORIGIN - busiest);
     const lease_ms = timeout_ms + LEASE_MARGIN_MS;
-    const claimed = await database.write((tx) => claimWebhookDeliveries(tx, { lease_ms, limit, except_origins }));
+    // Each is decrypted when it is sent, so that one that cannot be decrypted does not stop the others.
+    const claim = { lease_ms, limit, except_origins };
+    const claimed = await sealedOf(database).write((tx) => claimWebhookDeliveries(tx, claim));
     for (const delivery of claimed) {
       const sending = this.#deliver(delivery).finally(() => {
         this.#sending.delete(sending);
@@ -202,6 +204,7 @@ export class WebhookSender implements BackgroundService {
     if (refusal !== undefined) return { response_status: null, error: refusal, isFinal: true };
     const now = Date.now();
     try {
+      await this.#options.database.encryption?.open(delivery);
       const { text, headers } = await this.#contentOf(delivery, now);
       const body = Buffer.from(text);
       const timestamp = String(Math.floor(now / 1000));

@@ -1,10 +1,13 @@
-import type { CatalogContent } from "../../agent-server/graph-catalog.ts";
+import { CustomEncryption } from "../../agent-server/encryption.ts";
+import type { CatalogContent, GraphCatalog } from "../../agent-server/graph-catalog.ts";
 import type { HostSetup, StartHost } from "../../agent-server/graph-hosts/host.ts";
 import type { HostsByLanguage } from "../../agent-server/graph-hosts/language-hosts.ts";
 import { setupOf } from "../../agent-server/graph-hosts/languages.ts";
 import { PythonProcesses } from "../../agent-server/graph-hosts/python/process-host.ts";
+import { QueryHost } from "../../agent-server/graph-hosts/query-host.ts";
 import { startAhead, startInline, startInThread } from "../../agent-server/graph-hosts/start-host.ts";
 import type { Config } from "../../config/config.ts";
+import type { Log } from "../../platform/lib/log.ts";
 
 /** With a heap limit of 2 GB, V8 collects garbage less often: a history of 22 states of 10 MB needs 230 MB more. */
 const READER_MEMORY_MB = 512;
@@ -51,6 +54,32 @@ export function languageHosts(config: Config, startHost: StartHost, python: Pyth
 
 export const pythonProcesses = ({ python, python_spare }: Config): PythonProcesses =>
   new PythonProcesses({ python, has_spare: python_spare });
+
+/** Returns undefined without `encryption.path`. The handlers run in a process of their own, because every request waits for them. */
+export function createEncryption(
+  config: Config,
+  catalog: GraphCatalog,
+  python: PythonProcesses,
+  log: Log,
+): CustomEncryption | undefined {
+  const {
+    encryption,
+    auth_timeout_ms: timeout_ms,
+    host_silent_ms: ping_timeout_ms,
+    host_memory_mb: memory_mb,
+  } = config;
+  if (!encryption) return undefined;
+  const host = new QueryHost({
+    startHost: python.starter({ role: "auth", jobs: config.jobs_per_worker, memory_mb }),
+    setup: () => ({ ...projectSetup(config, catalog.content), graphs: [], encryption }),
+    onRequest: () => Promise.reject(new Error("Handlers of the encryption module cannot read threads.")),
+    timeout_ms,
+    ping_timeout_ms,
+    start_timeout_ms: START_TIMEOUT_MS.python,
+    log,
+  });
+  return new CustomEncryption({ host, log });
+}
 
 /**
  * Starts the first graph host. This module imports little, so that the host loads the graphs while the serving thread loads the service:

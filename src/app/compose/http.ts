@@ -43,6 +43,7 @@ type HttpServices = { router: DeploymentRouter; app_host: AppHost | undefined } 
   | "access"
   | "body_parser"
   | "disconnects"
+  | "encryption"
   | "experiments"
   | "default_assistants"
   | "activation"

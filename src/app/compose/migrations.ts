@@ -14,6 +14,7 @@ import {
   columnNames,
   crons,
   cronUsers,
+  projectEncryption,
   pushNotifications,
   queuesOfWorkspaces,
   store,
@@ -51,6 +52,7 @@ export const MIGRATIONS = {
     pushNotifications,
     instanceAuth,
     checkpointLanguage,
+    projectEncryption,
   ],
   experiments: EXPERIMENT_MIGRATIONS,
 } as const satisfies Record<string, readonly Migration[]>;

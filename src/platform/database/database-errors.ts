@@ -6,6 +6,9 @@ export class DatabaseUnavailableError extends Error {
   override name = "DatabaseUnavailableError";
 }
 
+/** Values of the database cannot be encrypted or decrypted at present. */
+export class EncryptionUnavailableError extends DatabaseUnavailableError {}
+
 /**
  * SQLSTATEs of Postgres: the connection failed (08), too many connections (53300), the server is starting or closed the session (57P0x),
  * the transaction was idle for too long (25P03), the server has become a standby (25006).
@@ -82,6 +85,7 @@ export function toHostError(error: unknown): { name: string; message: string } {
 /** Returns the error for a client. The cause of a 5xx is for the log only. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof EncryptionUnavailableError) return new ApiError("unavailable", { reason: error.message }, error);
   return isUnavailable(error)
     ? new ApiError("unavailable", { reason: "The database is unavailable. Try again." }, error)
     : new ApiError("internal", {}, error);

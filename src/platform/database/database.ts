@@ -28,6 +28,8 @@ export interface Tx {
   first<R>(query: Query<R>): Promise<R | undefined>;
   /** Runs a change and returns the number of rows it affected. */
   run(query: Query<unknown>): Promise<number>;
+  /** Returns a new id. A transaction that is repeated for its encryption gets the same ids, so that the values with them stay the same. */
+  newId(): string;
 }
 
 export interface Database {
@@ -59,7 +61,28 @@ export interface Database {
   /** Ends idle transactions of processes that hang or are disconnected. On SQLite the operating system releases their locks. */
   freeLocks(worker_ids: readonly number[]): Promise<void>;
   close(): Promise<void>;
+  /** Undefined if the project does not encrypt values. */
+  readonly encryption?: DatabaseEncryption;
 }
+
+/** Access to the encryption of a database. */
+export interface DatabaseEncryption {
+  /** See {@link sealedOf}. */
+  readonly sealed: Database;
+  /**
+   * Decrypts a row of `sealed` in place, and returns the encryption context of its values; undefined if none is encrypted.
+   *
+   * @throws ApiError encryption_failed
+   */
+  open(row: object): Promise<string | undefined>;
+  /** A view of the database whose writes use `context`, as soon as it is set. */
+  scoped(): ScopedDatabase;
+}
+
+/** The database without decryption: its rows contain encrypted values. */
+export const sealedOf = (database: Database): Database => database.encryption?.sealed ?? database;
+
+export type ScopedDatabase = Database & { context: string | undefined };
 
 /** Connections of a pool on Postgres, unless another size is given. */
 export const POOL_SIZE = 10;

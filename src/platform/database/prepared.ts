@@ -9,6 +9,20 @@ class Placeholder {
   }
 }
 
+/** A parameter around another one, for example a value to encrypt. */
+export abstract class WrappedParameter {
+  readonly value: unknown;
+  constructor(value: unknown) {
+    this.value = value;
+  }
+  abstract around(value: unknown): WrappedParameter;
+}
+
+function filled(p: unknown, values: unknown): unknown {
+  if (p instanceof Placeholder) return (values as Record<PropertyKey, unknown>)[p.name];
+  return p instanceof WrappedParameter ? p.around(filled(p.value, values)) : p;
+}
+
 /** Returns the placeholder of a parameter while a statement is built. */
 type Parameters<P> = <K extends keyof P>(name: K) => P[K];
 
@@ -24,7 +38,7 @@ export function prepared<P, R>(
       tx.statements.compiled.set(build, compiled);
     }
     const { sql, query, queryId } = compiled;
-    const parameters = compiled.parameters.map((p) => (p instanceof Placeholder ? values[p.name as keyof P] : p));
+    const parameters = compiled.parameters.map((p) => filled(p, values));
     return { sql, query, queryId, parameters };
   };
 }

@@ -1,3 +1,4 @@
+import type { ScopedDatabase } from "../../../platform/database/database.ts";
 import { isDisconnected, retryWhileUnavailable } from "../../../platform/database/database-errors.ts";
 import { LeaseLostError } from "../../../platform/errors.ts";
 import { cleanJsonText } from "../../../platform/lib/json/json.ts";
@@ -9,6 +10,7 @@ import { returnRunIfHeld } from "../../storage/run-leases.ts";
 import { findRun } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import { type SettleContext, type Settlement, settle } from "../settlement/settle.ts";
+import { isEncryptionFailure, openRun, settleUnencrypted, withoutErrorTexts } from "../settlement/unencrypted.ts";
 import { MAX_ATTEMPTS, MAX_CRASHES, verdictOn } from "../settlement/verdict.ts";
 import type { Feed } from "../streams/feed.ts";
 import { bindThread } from "./bind-thread.ts";
@@ -44,6 +46,8 @@ const MAX_RETRY_MS = 30_000;
 export class Executor {
   readonly run: RunRow;
   readonly #options: ExecutorOptions;
+  /** If values are encrypted: the database with the encryption context of the run. */
+  readonly #scoped: ScopedDatabase | undefined;
   readonly #feed: Feed;
   readonly #journal: Journal;
   readonly requests: HostRequests;
@@ -62,15 +66,17 @@ export class Executor {
   constructor(run: RunRow, held_at: number, options: ExecutorOptions) {
     this.run = run;
     this.held_at = held_at;
-    this.#options = options;
+    this.#scoped = options.database.encryption?.scoped();
+    const database = this.#scoped ?? options.database;
+    this.#options = { ...options, database };
     this.#feed = options.events.hold(run.run_id);
     this.#journal = new Journal({
-      database: options.database,
+      database,
       run,
       feed: this.#feed,
       onFailure: (error) => this.#onWriteFailure(error),
     });
-    this.requests = new HostRequests(run, this.#journal, options);
+    this.requests = new HostRequests(run, this.#journal, this.#options);
   }
 
   /**
@@ -89,6 +95,7 @@ export class Executor {
       await stopped;
       isSent = await this.#begin(order, host);
     } catch (error) {
+      if (isEncryptionFailure(error)) return await this.#end(() => Promise.reject(error));
       log.error({ error, run_id: this.run.run_id }, "starting the run failed; run returned to the queue");
       await this.handBack(NO_HOST_DELAY_MS);
     } finally {
@@ -101,6 +108,10 @@ export class Executor {
   async #begin(order: RunOrder, host: PooledHost | undefined): Promise<boolean> {
     const { database, run_timeout_ms } = this.#options;
     const { run_id, epoch, thread_snapshot, start_at, created_at } = this.run;
+    if (this.#scoped) {
+      await openRun(this.#scoped, this.run);
+      order.kwargs = orderOf(this.run).kwargs;
+    }
     // Other runs may have started on the thread since this one was accepted.
     if (thread_snapshot === null || start_at > created_at) await bindThread(database, this.run);
     // A previous claim may have stored events, even if the run was handed back.
@@ -139,7 +150,8 @@ export class Executor {
 
   onLog({ level, message, fields }: Extract<FromHost, { type: "log" }>): void {
     const { run_id, thread_id, assistant_id, graph_id } = this.run;
-    this.#options.log[level]({ ...JSON.parse(fields), run_id, thread_id, assistant_id, graph_id }, message);
+    const shown = this.#scoped ? withoutErrorTexts(JSON.parse(fields)) : JSON.parse(fields);
+    this.#options.log[level]({ ...shown, run_id, thread_id, assistant_id, graph_id }, message);
   }
 
   /** If the graph fails after a failed read, the run returns to the queue; after the last attempt it ends with a `DatabaseError`. */
@@ -192,6 +204,7 @@ export class Executor {
     if (outcome.ended === "drained" && !this.#stopping) return this.#return({ spent: 0, crashed: 0, delay_ms: 0 });
     const unwritten = await this.#journal.close();
     const failure = this.#write_failure ?? (outcome.ended === "error" ? this.#read_failure : undefined);
+    if (isEncryptionFailure(failure)) throw failure;
     if (failure !== undefined) {
       // The run did not cause the outage, so the attempt is not counted.
       const spent = isDisconnected(failure) ? 0 : 1;
@@ -259,16 +272,18 @@ export class Executor {
   }
 
   /** Executes `work` to end the run in this process. Later calls have no effect. */
-  #end(work: () => Promise<void>): Promise<void> {
+  #end(work: () => Promise<unknown>): Promise<void> {
     this.#ended ??= this.#endWith(work);
     return this.#ended;
   }
 
-  async #endWith(work: () => Promise<void>): Promise<void> {
+  async #endWith(work: () => Promise<unknown>): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
     this.requests.close();
     try {
-      await work();
+      await work().catch((error) =>
+        this.#retryWrite(() => settleUnencrypted(this.#options, this.run, error, this.#stopping)),
+      );
     } catch (error) {
       // The run is still `running` in the database. After its lease has expired, the rescue requeues or ends it.
       this.#options.log.error(

@@ -132,11 +132,13 @@ export class Journal {
     let entries: Entry[] = [];
     try {
       await database.write(async (tx) => {
-        this.#begun = true;
         // Takes the entries when the transaction begins, including those that were added while it was queued. A retried transaction
-        // keeps the entries of its first attempt.
-        events = [...events, ...this.#events.splice(0)];
-        entries = [...entries, ...this.#entries.splice(0)];
+        // has the entries of its first attempt.
+        if (!this.#begun) {
+          events = this.#events.splice(0);
+          entries = this.#entries.splice(0);
+        }
+        this.#begun = true;
         if (events.length + entries.length === 0) return;
         if (!(await holdsLease(tx, run))) throw new LeaseLostError(run.run_id);
         await insertEvents(tx, run, events);

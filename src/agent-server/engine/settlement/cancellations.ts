@@ -6,7 +6,7 @@ import { requireAccessToRun } from "../../auth/run-access.ts";
 import type { RunCancelMany } from "../../contract/runs.ts";
 import { findRun, listActiveRunsOfTenant, lockRun, lockThreadAndRun } from "../../storage/runs.ts";
 import type { RunRow, ThreadRunKey } from "../../storage/schema.ts";
-import { lockThread } from "../../storage/threads.ts";
+import { lockThreadId } from "../../storage/threads.ts";
 import { type CancelIntent, cancelLocked, type PendingCancel, publishCancels } from "./cancel.ts";
 import type { SettleContext } from "./settle.ts";
 
@@ -85,7 +85,7 @@ export class Cancellations {
     await Promise.all(
       runs.map((run) =>
         this.#write(async (tx) => {
-          await lockThread(tx, run.tenant_id, run.thread_id);
+          await lockThreadId(tx, run);
           const now = await lockRun(tx, run);
           return now && now.ended_at === null && isSelected(now) ? cancelLocked(tx, now, intent) : [];
         }),

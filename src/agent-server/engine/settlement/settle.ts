@@ -7,7 +7,7 @@ import { insertEvents } from "../../storage/events.ts";
 import { endHeldRun, endRunIfHeld, holdsLease, lockRunIfHeld } from "../../storage/run-leases.ts";
 import { keepStateless } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
-import { deleteThreadState, lockThread, setThreadStatus, settleThread } from "../../storage/threads.ts";
+import { deleteThreadState, lockThreadId, setThreadStatus, settleThread } from "../../storage/threads.ts";
 import type { Unwritten } from "../execution/journal.ts";
 import { durationOf, type LoggedRun, runFields } from "../run-log.ts";
 import type { RunMetrics } from "../run-metrics.ts";
@@ -40,6 +40,8 @@ export interface Settlement {
   state: StateSummary | undefined;
   error: string | null;
   unwritten: Unwritten;
+  /** Whether neither a webhook nor a push notification reports the end. */
+  is_silent?: true;
 }
 
 /**
@@ -54,7 +56,7 @@ export async function settle(context: SettleContext, settlement: Settlement): Pr
   const { run, unwritten } = settlement;
   const ended = await database.write(async (tx) => {
     // Every transaction on a thread's runs locks the thread first; another order would deadlock.
-    await lockThread(tx, run.tenant_id, run.thread_id);
+    await lockThreadId(tx, run);
     return settlement.cancelled ? endCancelled(tx, settlement) : end(tx, settlement);
   });
   if (!ended) return false;
@@ -98,10 +100,10 @@ async function endCancelled(tx: Tx, settlement: Settlement): Promise<Ended | und
 
 async function settleThreadOf(
   tx: Tx,
-  { run, thread_status, state, error }: Omit<Settlement, "unwritten">,
+  { run, thread_status, state, error, is_silent }: Omit<Settlement, "unwritten">,
   { push_configs }: Pick<RunRow, "push_configs">,
 ): Promise<void> {
-  await storeWebhooks(tx, { ...run, push_configs }, { values: state?.values, error });
+  if (!is_silent) await storeWebhooks(tx, { ...run, push_configs }, { values: state?.values, error });
   // The thread of a stateless run is deleted when the run ends. The events of the run are kept for its readers.
   const isKept = run.temporary === 1 && thread_status === "interrupted" && keepsPaused(run);
   if (run.temporary && !isKept) return deleteThreadState(tx, run.thread_id);

@@ -25,6 +25,8 @@ import { summarize, toConfigurable, toThreadState } from "./state.ts";
 import { toWire } from "./wire.ts";
 
 type QueryMessage = Extract<ToHost, { type: "query" }>;
+/** Encryption modules are loaded by Python hosts only. */
+type Answered = GraphQuery | EmbedQuery | AuthQuery;
 type QueryResult = Extract<FromHost, { type: "query_result" }>;
 
 /** Never rejects: an error is returned as a result. */
@@ -35,14 +37,18 @@ export async function runQuery(
 ): Promise<QueryResult> {
   try {
     const isForApp = query.kind === "app" || query.kind === "app_routes";
-    return { type: "query_result", id, value: await (isForApp ? app_server.answer(query) : resultOf(query, graphs)) };
+    return {
+      type: "query_result",
+      id,
+      value: await (isForApp ? app_server.answer(query) : resultOf(query as Answered, graphs)),
+    };
   } catch (error) {
     const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
     return { type: "query_result", id, error: { name, message } };
   }
 }
 
-async function resultOf(query: GraphQuery | EmbedQuery | AuthQuery, graphs: LoadedGraphs): Promise<unknown> {
+async function resultOf(query: Answered, graphs: LoadedGraphs): Promise<unknown> {
   if (query.kind === "embed") return embed(await graphs.embeddings(), query);
   if (!("graph" in query)) return answerAuth(await graphs.auth(), query);
   const loaded = await loadGraph(query.graph, graphs, ACCESS[query.kind]);

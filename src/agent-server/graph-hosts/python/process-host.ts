@@ -174,7 +174,7 @@ class PythonHost implements GraphHost {
   }
 }
 
-function toProcessSetup({ graphs, project_dir, python, embed, auth, app }: HostSetup): object {
+function toProcessSetup({ graphs, project_dir, python, embed, auth, app, encryption }: HostSetup): object {
   return {
     graphs: graphs.map(({ graph_id, ...module }) => ({ graph_id, ...toModule(module) })),
     project_dir,
@@ -182,6 +182,7 @@ function toProcessSetup({ graphs, project_dir, python, embed, auth, app }: HostS
     embed: embed && "file" in embed ? toModule(embed) : embed,
     auth: auth && toModule(auth),
     app: app && toModule(app),
+    encryption: encryption && toModule(encryption),
   };
 }
 

@@ -9,6 +9,7 @@ import {
   sql,
 } from "kysely";
 import pg from "pg";
+import { newId } from "../../lib/ids.ts";
 import type { Log } from "../../lib/log.ts";
 import {
   type Database,
@@ -180,6 +181,7 @@ function createTx(send: Send, { k, statements, query_timeout }: TxOptions): Tx {
     all: async <R>(query: Query<R>) => (await execute(query)).rows as R[],
     first: async <R>(query: Query<R>) => (await execute(query)).rows[0] as R | undefined,
     run: async (query) => (await execute(query)).rowCount ?? 0,
+    newId,
   };
 }
 

@@ -4,6 +4,7 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import { type BackgroundService, periodicService } from "../../lib/background-service.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { newId } from "../../lib/ids.ts";
 import { WorkerRpc } from "../../lib/worker-rpc.ts";
 import { type Database, type Dialect, type Query, type Schema, StatementCache, type Tx } from "../database.ts";
 import { LocalHints } from "../hints.ts";
@@ -142,6 +143,7 @@ function txOn(runner: Runner): Tx {
     all: <R>(query: Query<R>) => runner.all(...compiled(query)) as Promise<R[]>,
     first: <R>(query: Query<R>) => runner.first(...compiled(query)) as Promise<R | undefined>,
     run: (query) => runner.run(...compiled(query)),
+    newId,
   };
 }
 
