@@ -194,6 +194,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   encrypted: {
     include: [
       "test/http/{bulk-cancel,cancel,interrupts,multitask,runs,state-updates,stateless-runs,streams,thread-protocol,webhooks}.test.ts",
+      "test/crash/{durability,ledger}.test.ts",
     ],
     database: "both",
     runs: "rest",
