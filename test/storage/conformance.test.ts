@@ -301,6 +301,7 @@ describe.each(databases)("migrating %s", (name) => {
       "022-push-notifications",
       "023-instance-auth",
       "024-checkpoint-language",
+      "025-project-encryption",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

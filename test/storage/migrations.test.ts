@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { findWorkspace } from "../../src/access/storage/workspaces.ts";
 import { findAssistant, insertAssistant, listVersions } from "../../src/agent-server/storage/assistants.ts";
 import { agentServer, eventCopies, rollback } from "../../src/agent-server/storage/migrations/001-009.ts";
-import { pushNotifications } from "../../src/agent-server/storage/migrations/012-024.ts";
+import { pushNotifications } from "../../src/agent-server/storage/migrations/012-025.ts";
 import { claimWebhookDeliveries } from "../../src/agent-server/storage/webhooks.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { findDataset } from "../../src/experiments/storage/datasets.ts";
@@ -70,6 +70,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "022-push-notifications",
       "023-instance-auth",
       "024-checkpoint-language",
+      "025-project-encryption",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({

@@ -21,7 +21,7 @@ import {
   threadTtl,
   traceDeletions,
   webhooks,
-} from "../../agent-server/storage/migrations/012-024.ts";
+} from "../../agent-server/storage/migrations/012-025.ts";
 import { controlPlane, deploymentRoles, instanceAuth } from "../../control-plane/storage/migrations.ts";
 import { EXPERIMENT_MIGRATIONS } from "../../experiments/storage/migrations.ts";
 import type { Migration } from "../../platform/database/migrate.ts";

@@ -143,16 +143,16 @@ export const pushNotifications: Migration = {
   ],
 };
 
+/** The language of the graph that wrote a checkpoint: LangGraph serializes values differently in each. */
+export const checkpointLanguage: Migration = {
+  name: "024-checkpoint-language",
+  statements: () => ["alter table checkpoints add column language text not null default 'js'"],
+};
+
 /** Has a row once values were encrypted by the project's handlers: without the handlers, the service must not read them. */
 export const projectEncryption: Migration = {
   name: "025-project-encryption",
   statements: ({ types }) => [
     `create table project_encryption (id integer not null primary key, since ${types.bigint} not null)`,
   ],
-};
-
-/** The language of the graph that wrote a checkpoint: LangGraph serializes values differently in each. */
-export const checkpointLanguage: Migration = {
-  name: "024-checkpoint-language",
-  statements: () => ["alter table checkpoints add column language text not null default 'js'"],
 };
