@@ -93,10 +93,10 @@ export function comparisonScenarios(service: GetService): void {
       expect(lines[3]).toMatchObject({ outputs: "", "feedback.grade": "-0.75" });
     });
 
-    it("has the beginnings of outputs when a preview is enough", async () => {
+    it("has the beginnings of the texts of outputs when a preview is enough", async () => {
       const { lines } = await table({ session_ids: sessions.slice(0, 1), preview: true });
       expect(lines[5]?.outputs?.length).toBeLessThan(250);
-      expect(lines[6]?.outputs).toBe(JSON.stringify(rows[0]?.[6]?.actual_outputs));
+      expect(lines[6]?.outputs).toBe("xxxxx");
     });
 
     it("has the lines that are left by filters, in the order that was asked for", async () => {
