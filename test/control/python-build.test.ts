@@ -1,9 +1,13 @@
+import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { lstatSync, readdirSync, readlinkSync } from "node:fs";
-import { basename, join } from "node:path";
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { InstanceSpec } from "../../src/control-plane/drivers/driver.ts";
 import { instanceSpec } from "../support/instance-spec.ts";
+import { virtualEnvironment } from "../support/python.ts";
 import { packed } from "./deployed-project.ts";
 import { answersOk, ask } from "./driver-conformance.ts";
 import { openProcessWorld, type ProcessWorld } from "./process-world.ts";
@@ -71,5 +75,54 @@ describe("a deployment with graphs in Python", () => {
   it("replaces the environment in a source, which works only where it was created", async () => {
     const { folder } = await build(project("four", { ".venv/pyvenv.cfg": "home = /nonexistent" }));
     expect(environments()).toContain(basename(readlinkSync(join(folder, ".venv"))));
+  });
+});
+
+const uv = await virtualEnvironment({
+  client: "uv",
+  folder_prefix: "uv",
+  requirements: join(import.meta.dirname, "../python/uv.txt"),
+  oldest: [3, 11],
+});
+
+describe.runIf(uv)("a deployment with graphs in Python on a machine with uv", () => {
+  let world: ProcessWorld;
+  const PATH = `${dirname(uv ?? "")}:${process.env.PATH}`;
+  beforeAll(async () => {
+    world = await openProcessWorld("sqlite", { build_timeout_ms: 300_000, system_env: { PATH, LANG: "C.UTF-8" } });
+  });
+  afterAll(() => world.close());
+
+  // Otherwise uv trusts no mirror of its own certificate authority.
+  const env = { UV_SYSTEM_CERTS: "true" };
+  const answerOf = async (files: Record<string, string>) => {
+    const deployment_id = randomUUID();
+    const { lines, artifact } = await world.build(await project("uv", files), { deployment_id, env });
+    const order = instanceSpec({ artifact, deployment_id, env: {} });
+    const ref = await world.driver.ensure(order);
+    await answersOk(ref);
+    const answer = await ask(ref, order, {});
+    await world.driver.stop(ref, { grace_ms: 5_000 });
+    return { commands: lines.map(({ message }) => message).filter((message) => message.startsWith("$ uv")), answer };
+  };
+
+  it("has the packages of requirements.txt", async () => {
+    expect(await answerOf({})).toEqual({
+      commands: ["$ uv pip install -r requirements.txt"],
+      answer: { text: "<uv>", secret: null, keys: null },
+    });
+  });
+
+  it("has exactly the packages of uv.lock", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "threadmill-uv-"));
+    const pyproject = `[project]\nname = "agent"\nversion = "1.0.0"\nrequires-python = ">=3.11"\ndependencies = ["langgraph==1.2.24"]\n`;
+    writeFileSync(join(folder, "pyproject.toml"), pyproject);
+    await promisify(execFile)("uv", ["lock"], { cwd: folder, env: { ...process.env, ...env, PATH } });
+    const lock = readFileSync(join(folder, "uv.lock"), "utf8");
+    rmSync(folder, { recursive: true });
+    expect(await answerOf({ "pyproject.toml": pyproject, "uv.lock": lock })).toEqual({
+      commands: ["$ uv sync --frozen --no-dev --no-install-workspace"],
+      answer: { text: "<uv>", secret: null, keys: null },
+    });
   });
 });
