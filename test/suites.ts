@@ -100,7 +100,7 @@ const MORE_EXPERIMENTS = [
 
 /** What is particular to graphs in Python. */
 const ONLY_PYTHON = [
-  "test/http/{encryption,python-app,python-auth,python-example,python-graphs}.test.ts",
+  "test/http/{encryption,python-app,python-auth,python-checkpoints,python-example,python-graphs}.test.ts",
   "test/python/host.test.ts",
   "test/traces/python-runs.test.ts",
 ];
@@ -185,7 +185,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   python: { include: PYTHON, database: "sqlite", runs: "rest", language: "python" },
   "python on postgres": {
-    include: ["test/http/{encryption,interrupts,rollback}.test.ts"],
+    include: ["test/http/{encryption,interrupts,python-checkpoints,rollback}.test.ts"],
     database: "postgres",
     runs: "rest",
     language: "python",
