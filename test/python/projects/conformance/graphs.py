@@ -7,8 +7,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.graph import START, StateGraph
-from threadmill_host.scope import SCOPE, Scope, scope_of
 from typing_extensions import TypedDict
+
+from threadmill_host.scope import SCOPE, Scope, scope_of
 
 
 class State(TypedDict, total=False):
