@@ -61,8 +61,15 @@ describe.each(databases)("a kill while an official client reads a stream on %s",
     const threadId = v7();
     const agent = new HttpAgent({ url: `http://127.0.0.1:${port}/ag-ui/slow`, threadId, initialState: { door } });
     const failed = expect(agent.runAgent()).rejects.toThrow();
+    // The client also rejects a promise that only it knows, when it cancels the reader of the broken response.
+    const others = process.rawListeners("unhandledRejection") as NodeJS.UnhandledRejectionListener[];
+    const unhandled: unknown[] = [];
+    process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => unhandled.push(error));
     await killAndRestart(door);
     await failed;
+    process.removeAllListeners("unhandledRejection");
+    for (const listener of others) process.on("unhandledRejection", listener);
+    expect(unhandled.map(String)).toEqual(["TypeError: terminated"]);
     await agent.runAgent();
     expect(agent.state).toEqual({ steps: ["begin", "end", "begin", "end"], door });
     expect((await runs()).map(({ status }) => status)).toEqual(["success", "success"]);
