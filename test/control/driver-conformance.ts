@@ -122,7 +122,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
           () => "",
           (error: Error) => error.message,
         );
-      expect(refusal).toMatch(/^(error: )?graphs\.agent could not be loaded \(.*\)\. Fix the code and deploy again\.$/);
+      expect(refusal).toMatch(/^graphs\.agent could not be loaded \(.*\)\. Fix the code and deploy again\.$/);
       expect(refusal).not.toContain("/builds/");
       await world.driver().stop(ref, { grace_ms: 0 });
     });

@@ -325,7 +325,7 @@ describe.each(databases)("a hostile body of traces, on %s", (database) => {
   it("leaves room for the bodies of other workspaces", async () => {
     const end = Promise.withResolvers<void>();
     const opened = Array.from({ length: 6 }, () => openBody(api, headers, end));
-    await until("the first body is there", async () => opened[0]?.sent() === 60);
+    await until("one body is there", async () => opened.some(({ sent }) => sent() === 60));
     expect(opened.reduce((sum, { sent }) => sum + sent(), 0)).toBeLessThan(170);
     expect((await other.post(run())).status).toBe(202);
     end.resolve();

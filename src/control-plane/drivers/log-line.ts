@@ -66,6 +66,9 @@ export function stderrTail(lines: readonly string[]): string {
   return messages.slice(-MAX_TAIL_LINES).join("\n").slice(-MAX_TAIL_LENGTH);
 }
 
+/** Returns the last error message of the program, without the warnings before it. */
+export const lastErrorIn = (output: string): string => output.split(/^error: /m).at(-1) ?? output;
+
 const NEWLINE = 0x0a;
 
 /** Longer lines are split. */

@@ -7,6 +7,7 @@ import type { Log } from "../../../platform/lib/log.ts";
 import { isLoopback } from "../../../platform/lib/safe-fetch/addresses.ts";
 import { type DeploymentDatabases, dataFolder } from "../deployment-data.ts";
 import { DeployError, type InstanceCondition, type InstanceRef, type InstanceSpec, infoLine } from "../driver.ts";
+import { lastErrorIn } from "../log-line.ts";
 import { containerName, containerOptions, type Endpoint, labelOf, refFrom, refOf } from "./container.ts";
 import {
   type Engine,
@@ -73,7 +74,7 @@ export class Instances {
     // The container is removed even after a permanent failure. The next call tries again, because the cause may be outside the image.
     await this.#remove(existing.Id, spec.instance_id);
     if (stderr === undefined) return this.#create(spec);
-    throw new DeployError(stderr === "" ? silentExit(existing.State.ExitCode) : stderr);
+    throw new DeployError(stderr === "" ? silentExit(existing.State.ExitCode) : lastErrorIn(stderr));
   }
 
   async #create(spec: InstanceSpec): Promise<InstanceRef> {

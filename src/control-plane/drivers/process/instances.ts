@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../../../platform/lib/log.ts";
 import { type DeploymentDatabases, dataFolder } from "../deployment-data.ts";
 import { DeployError, type InstanceCondition, type InstanceRef, type InstanceSpec } from "../driver.ts";
+import { lastErrorIn } from "../log-line.ts";
 import { buildFolder, type Folders, logFile } from "./folders.ts";
 import {
   handleOf,
@@ -213,12 +214,9 @@ const refOf = ({ instance_id, deployment_id, revision_id, address }: InstanceRec
 
 const SILENT_EXIT = `The agent server exited with status ${CONFIG_ERROR_STATUS} (configuration error) and wrote no output. Check the secrets of the deployment and its langgraph.json.`;
 
-/** Removes what a user cannot see from the output of an instance: the path of the build folder and the prefix of the program. */
+/** Removes the path of the build folder, which a user cannot see, from the error of an instance. */
 const shortened = (output: string, built: string): string =>
-  output
-    .replace(/^error: /, "")
-    .replaceAll(`${built}/`, "")
-    .replaceAll(built, "the project folder");
+  lastErrorIn(output).replaceAll(`${built}/`, "").replaceAll(built, "the project folder");
 
 function exitReason(ended: InstanceRecord["ended"]): string {
   if (!ended) return "the process no longer exists";
