@@ -140,7 +140,7 @@ it("--studio lets the hosted Studio use the agent server, and prints the address
 
 describe("fields of langgraph.json without an effect", () => {
   const fields = {
-    ...{ store: { path: "./store.ts:store" }, encryption: { path: "./keys.ts:keys" }, grafs: 1 },
+    ...{ store: { path: "./store.ts:store" }, grafs: 1 },
     // What asks for nothing, or for what is so anyway.
     ...{ node_version: "22", dependencies: ["."], dockerfile_lines: [], auth: { disable_studio_auth: true } },
   };
@@ -151,14 +151,14 @@ describe("fields of langgraph.json without an effect", () => {
     project = createProject(files);
     const { status, stderr } = await runCli(["serve", "--config", project.config, "--data", project.data]);
     expect(status).toBe(2);
-    expect(stderr).toContain("graphs.good.ui, store.path, encryption, grafs would have no effect: remove these fields");
+    expect(stderr).toContain("graphs.good.ui, store.path, grafs would have no effect: remove these fields");
   });
 
   it("are named by dev in one line", async () => {
     project = createProject(files);
     const server = await start("dev");
     expect((await wait(server, "good")).answer).toBe("one");
-    expect(server.output()).toContain("these fields have no effect: graphs.good.ui, store.path, encryption, grafs.");
+    expect(server.output()).toContain("these fields have no effect: graphs.good.ui, store.path, grafs.");
   });
 });
 
