@@ -9,6 +9,7 @@ import { readAuth, readEncryption, readHeaders, readHttpApp } from "./http.ts";
 import {
   fieldsWithoutEffect,
   type GraphSpec,
+  IMAGE_FIELDS,
   type PythonProject,
   type RouteGroup,
   readCors,
@@ -134,13 +135,15 @@ export function readConfig(
 ): Config {
   const config_file = resolve(flags.config ?? "langgraph.json");
   const project = readProject(config_file);
+  requireNodeVersion(project, config_file);
   const project_dir = dirname(config_file);
   const deployments = readSection(deploymentSettings, flags, env);
   const auth = readAuth(project.auth, project_dir, config_file);
   const ignored_fields = fieldsWithoutEffect(project);
-  if (command === "serve" && ignored_fields.length > 0) {
+  const refused = ignored_fields.filter((field) => !IMAGE_FIELDS.includes(field));
+  if (command === "serve" && refused.length > 0) {
     throw new ConfigError(
-      `${config_file}: ${ignored_fields.join(", ")} would have no effect: remove ${ignored_fields.length === 1 ? "this field" : "these fields"}, or use "threadmill dev", which prints a warning instead.`,
+      `${config_file}: ${refused.join(", ")} would have no effect: remove ${refused.length === 1 ? "this field" : "these fields"}, or use "threadmill dev", which prints a warning instead.`,
     );
   }
   const { cors_allow_origins, studio, mount_prefix, ...server } = readSection(serverSettings, flags, env);
@@ -232,6 +235,19 @@ function parseDefaultAssistants(text: string | undefined): Config["default_assis
 
 const ownVersion = (): string =>
   JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
+
+/** @throws ConfigError if `node_version` of langgraph.json is later than the version that runs this program */
+function requireNodeVersion({ node_version: version = null }: JsonObject, file: string): void {
+  if (version === null) return;
+  if (!/^\d+$/.test(String(version)))
+    throw new ConfigError(
+      `${file}: node_version must be a major version such as "24", but is ${JSON.stringify(version)}.`,
+    );
+  if (Number(version) > Number.parseInt(process.versions.node, 10))
+    throw new ConfigError(
+      `${file}: node_version is ${version}, but this is Node.js ${process.versions.node}. Start Threadmill with Node.js ${version}.`,
+    );
+}
 
 /** Never passed to graphs, even if langgraph.json names them. */
 const ALWAYS_WITHHELD = ["THREADMILL_ENCRYPTION_KEYS", "THREADMILL_ENCRYPTION_KEYS_FILE"];

@@ -218,12 +218,11 @@ export const KNOWN_FIELDS: KnownFields = {
   dependencies: true,
   python_version: true,
   pip_installer: true,
-  // Accepted without effect: these select the runtime or the image that other servers build.
-  node_version: true,
-  api_version: true,
-  image_distro: true,
-  keep_pkg_tools: true,
+  node_version: true, // see requireNodeVersion in config.ts
 };
+
+/** These select a version or an image of other servers. Templates contain them, so they cause only a warning. */
+export const IMAGE_FIELDS: readonly string[] = ["api_version", "image_distro", "keep_pkg_tools"];
 
 /** Paths of the fields that are set in a langgraph.json but have no effect, such as `auth.openapi`. */
 export const fieldsWithoutEffect = (project: JsonObject): string[] => unknownIn(project, KNOWN_FIELDS, "");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
-import { KNOWN_FIELDS, type KnownFields } from "../../src/config/project.ts";
+import { IMAGE_FIELDS, KNOWN_FIELDS, type KnownFields } from "../../src/config/project.ts";
 import { readTables } from "../compat/methods/outcomes.ts";
 import { FEATURES } from "./agent-server-methods.ts";
 import { FIELDS, rowOf } from "./langgraph-json.ts";
@@ -42,9 +42,27 @@ describe("the fields of langgraph.json in docs/compatibility.md", () => {
   });
 
   it("are accepted by the program, unless they are refused", () => {
-    const accepted = Object.keys(FIELDS).filter((path) => !refused.includes(path));
+    const accepted = Object.keys(FIELDS).filter((path) => !refused.includes(path) && !IMAGE_FIELDS.includes(path));
     const unknown = accepted.filter((path) => !known.some((field) => field === path || field.startsWith(`${path}.`)));
     expect(unknown).toEqual([]);
+  });
+
+  it.each(IMAGE_FIELDS)("include the field that causes a warning: %s", (field) => {
+    const config = join(folder, "image.json");
+    writeFileSync(config, JSON.stringify({ graphs: { agent: "./agent.ts:graph" }, [field]: "x" }));
+    expect(readConfig("serve", { config, data: folder }, {}).ignored_fields).toEqual([field]);
+    expect(rowOf(field)?.[0]).toBe("warning");
+  });
+
+  it("include the version of Node.js, which must not be later than the one that runs the program", () => {
+    const config = join(folder, "node.json");
+    const read = (node_version: unknown) => {
+      writeFileSync(config, JSON.stringify({ graphs: { agent: "./agent.ts:graph" }, node_version }));
+      return () => readConfig("serve", { config, data: folder }, {});
+    };
+    for (const version of ["20", 22, null]) expect(read(version)).not.toThrow();
+    expect(read("99")).toThrow("node_version is 99, but this is Node.js");
+    expect(read("lts")).toThrow("node_version must be a major version");
   });
 
   it.each(refused)("include the field that dev reports and serve refuses: %s", (path) => {

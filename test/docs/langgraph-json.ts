@@ -1,7 +1,7 @@
 import { cell } from "./methods-page.ts";
 
-/** `no effect`: accepted, because the field selects something that Threadmill does not need. `refused`: see {@link FIELDS}. */
-type FieldStatus = "works" | "no effect" | "refused";
+/** `no effect`: there is nothing that it could change. `warning`: selects something that Threadmill does not need. `refused`: see {@link FIELDS}. */
+type FieldStatus = "works" | "no effect" | "warning" | "refused";
 
 const NO_IMAGES = "Threadmill does not build such images: change your own Dockerfile.";
 const NO_PYTHON = "Hooks in Python are not supported yet.";
@@ -20,12 +20,12 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
     "works",
     "For Python graphs: folders to import from, and packages that a deployment installs. Node.js resolves the packages of JavaScript graphs.",
   ],
-  node_version: ["no effect", "The graphs run in the Node.js version that runs Threadmill."],
+  node_version: ["works", "The program does not start with an earlier version of Node.js."],
   python_version: ["works", "See [Python graphs](python.md#interpreter)."],
-  api_version: ["no effect", "Selects a version of the other servers."],
-  image_distro: ["no effect", "Selects an image of the other servers."],
+  api_version: ["warning", "Selects a version of the other servers."],
+  image_distro: ["warning", "Selects an image of the other servers."],
   pip_installer: ["works", "In deployments: see [Python graphs](python.md#deployments)."],
-  keep_pkg_tools: ["no effect", "Concerns the Python tools in an image of the other servers."],
+  keep_pkg_tools: ["warning", "Concerns the Python tools in an image of the other servers."],
   pip_config_file: ["refused", "Set the variables of pip, such as PIP_INDEX_URL, as secrets of the deployment."],
   source: ["refused", "Selects a project within a workspace of uv: deploy the folder of the project."],
   base_image: ["refused", NO_IMAGES],
@@ -90,7 +90,8 @@ export function rowOf(field: string): [FieldStatus, string] | undefined {
 
 const STATUS: Record<FieldStatus, string> = {
   works: "works",
-  "no effect": "accepted, no effect",
+  "no effect": "accepted, nothing to do",
+  warning: "accepted with a warning, no effect",
   refused: "refused",
 };
 
@@ -99,7 +100,7 @@ const nameOf = (path: string): string => path.replace(".*", ".<name>");
 export const fieldsSection = (): string => `## Fields of langgraph.json
 
 [Configuration](configuration.md#langgraphjson) describes the fields that have an effect. If a field is refused, \`serve\` names it and does
-not start, and \`dev\` prints a warning.
+not start, and \`dev\` prints a warning. Fields without effect that templates contain cause a warning in both.
 
 | Field | Status | Note |
 |---|---|---|
