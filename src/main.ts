@@ -33,7 +33,7 @@ import { openData } from "./app/compose/open-data.ts";
 import type { DeploymentFront } from "./app/deployment-front.ts";
 import { fetchAsUser } from "./app/fetch-as-user.ts";
 import type { Config } from "./config/config.ts";
-import { HTTP_APP } from "./config/http.ts";
+import { ENCRYPTION, HTTP_APP } from "./config/http.ts";
 import { UI } from "./config/ui.ts";
 import type { DeploymentRouter } from "./control-plane/router/deployment-router.ts";
 import { createExperimentsService, type ExperimentsService } from "./experiments/worker/experiments-service.ts";
@@ -88,12 +88,13 @@ export async function startThreadmill(
     await close();
     throw error;
   }
+  // Only the agent server has columns that are encrypted.
   const database = encryption ? encryptDatabase(stored, encryption) : stored;
   const default_assistants = new DefaultAssistants(database, catalog);
   const activation = new Activation({ database, default_assistants, rollout: config.rollout });
   await activation.start();
   let opening: Promise<Vault> | undefined;
-  const getVault = () => (opening ??= openVault(config, database, seal, log));
+  const getVault = () => (opening ??= openVault(config, stored, seal, log));
   const served = Promise.withResolvers<App>();
   const fetchAs = fetchAsUser(served.promise, config.mount_prefix);
   const experiments = createExperimentsService(experimentsOptions(config, log));
@@ -135,8 +136,8 @@ export async function startThreadmill(
   // To shorten the startup, the vault, the control plane and the HTTP interface are imported while the graph hosts load the graphs.
   const vault = await getVault();
   const { openControlPlane } = await import("./app/compose/control-plane.ts");
-  const control_plane = await openControlPlane(config, { database, seal, log }, traces);
-  const access = await createAccess(config, database, log);
+  const control_plane = await openControlPlane(config, { database: stored, seal, log }, traces);
+  const access = await createAccess(config, stored, log);
   const crons = new CronScheduler({
     context,
     runs: new Runs(context, new ThreadStates(context)),
@@ -185,12 +186,16 @@ export async function startThreadmill(
       catalog.content = content;
       ui_bundles.reload(content.ui);
       auth?.reload();
-      encryption?.reload();
-      await default_assistants.renew();
-      await default_assistants.ensure(DEFAULT_TENANT);
+      const unencrypted = await encryption?.reload();
+      // Without the module nothing can be stored. The reload after its correction renews the assistants.
+      if (unencrypted === undefined) {
+        await default_assistants.renew();
+        await default_assistants.ensure(DEFAULT_TENANT);
+      }
       const [failures] = await Promise.all([engine.reload(), app_host?.reload()]);
       catalog.failures = failures;
-      return withOtherFailures(failures, app_host, ui_bundles);
+      const all = await withOtherFailures(failures, app_host, ui_bundles);
+      return unencrypted === undefined ? all : { ...all, [ENCRYPTION]: unencrypted };
     },
     async stop() {
       disconnects.stop();

@@ -117,10 +117,10 @@ class ProjectEncryption:
         value = json.loads(text)
         is_object = isinstance(value, dict)
         data = {_escape(key): inner for key, inner in value.items()} if is_object else {_ROOT: value}
-        readable = _READABLE.get(item["field"], frozenset()) if is_object else frozenset[str]()
-        if all(key in readable for key in data):
+        hidden = _without_readable(data, own, is_object)
+        if not hidden:
             return {"text": text}
-        encrypted = await self._apply(self._json[0], context, data, readable)
+        encrypted = data | await self._apply(self._json[0], context, hidden)
         return {"text": JSON_MARK + _dump({**encrypted, _CONTEXT: {**own, "is_object": is_object}})}
 
     async def _decrypt(self, item: Message) -> Message:
@@ -135,12 +135,11 @@ class ProjectEncryption:
         own = stored.pop(_CONTEXT)
         decrypt = self._required(self._json[1], "json")
         context = self._context_for(own)
-        readable = _READABLE.get(own["field"], frozenset()) if own["is_object"] else frozenset[str]()
-        data = await self._apply(decrypt, context, stored, readable)
+        data = stored | await self._apply(decrypt, context, _without_readable(stored, own, own["is_object"]))
         value = {_unescape(key): inner for key, inner in data.items()} if own["is_object"] else data[_ROOT]
         return {"text": _dump(value), "context": own["metadata"]}
 
-    async def _apply(self, handler: Handler, context: Any, data: Json, readable: frozenset[str]) -> Json:
+    async def _apply(self, handler: Handler, context: Any, data: Json) -> Json:
         """Calls the handler for an object, and for the objects within the values that it leaves unchanged."""
         # A copy, because a handler may change the object in place.
         changed = self._plaintext(await handler(context, copy.deepcopy(data)))
@@ -148,9 +147,7 @@ class ProjectEncryption:
             raise ValueError("A JSON handler must return an object with the keys that it was given.")
         result: Json = {}
         for key, value in data.items():
-            if key in readable:
-                result[key] = value
-            elif changed[key] != value:
+            if changed[key] != value:
                 result[key] = changed[key]
             else:
                 result[key] = await self._apply_within(handler, context, value)
@@ -158,7 +155,7 @@ class ProjectEncryption:
 
     async def _apply_within(self, handler: Handler, context: Any, value: Any) -> Any:
         if isinstance(value, dict) and value:
-            return await self._apply(handler, context, value, frozenset())
+            return await self._apply(handler, context, value)
         if isinstance(value, list):
             return [await self._apply_within(handler, context, item) for item in value]
         return value
@@ -177,6 +174,12 @@ class ProjectEncryption:
         if handler is None:
             raise ValueError(f"The value is encrypted, but decrypt.{kind} is not registered.")
         return handler
+
+
+def _without_readable(data: Json, own: Json, is_object: bool) -> Json:
+    """Handlers see only the keys that they can change: a decryptor may fail for a value that is not encrypted."""
+    readable = _READABLE.get(own["field"], frozenset()) if is_object else frozenset[str]()
+    return {key: value for key, value in data.items() if key not in readable}
 
 
 def _sdk() -> Any:

@@ -68,11 +68,14 @@ export class CustomEncryption implements ValueEncryption {
       );
   }
 
-  reload(): void {
+  /** Returns why the module cannot be loaded, if so: until it is corrected, values are neither stored nor returned. */
+  async reload(): Promise<string | undefined> {
     this.#options.host.reload();
     this.#handlers = undefined;
-    // Until the module is corrected, values are neither stored nor returned.
-    void this.start().catch(() => undefined);
+    return this.start().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
   }
 
   stop(): Promise<void> {

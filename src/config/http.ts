@@ -6,6 +6,9 @@ import { parseExport } from "./project.ts";
 /** Path of the HTTP app's field in langgraph.json, and the name under which a failure to load the app is reported. */
 export const HTTP_APP = "http.app";
 
+/** Path of the field of the encryption module, and the name under which a failure to load it is reported. */
+export const ENCRYPTION = "encryption.path";
+
 const HEADER_FIELDS: Readonly<Record<string, "includes" | "excludes">> = {
   includes: "includes",
   include: "includes",

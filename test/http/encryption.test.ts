@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MAX_ATTEMPTS } from "../../src/agent-server/engine/settlement/verdict.ts";
 import { createLog, type Log } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
 import { execute } from "../support/postgres.ts";
@@ -282,6 +284,57 @@ describe.each(databases)("encryption.path on %s", (database) => {
     expect((await stored()).includes(MARKER)).toBe(false);
   });
 
+  it("ends lost runs that cannot be decrypted, without stopping others", async () => {
+    const lost: { thread_id: string; run_id: string }[] = [];
+    const statusOf = async (run_id: string) => {
+      const storage = openOn(service.database);
+      const query = storage.read.k.selectFrom("runs").select("status").where("run_id", "=", run_id);
+      const row = await storage.read.first(query);
+      await storage.close();
+      return row?.status;
+    };
+    for (const _ of ["too many attempts", "cancelled"]) {
+      const { thread_id } = await post("/threads", { metadata: { secret: MARKER } });
+      await post(`/threads/${thread_id}/runs/wait`, { assistant_id: "chat", input: { text: MARKER } });
+      const body = { assistant_id: "chat", input: { text: MARKER }, after_seconds: 600 };
+      lost.push(await post(`/threads/${thread_id}/runs`, body));
+    }
+    await service.threadmill.stop();
+    // As after a `kill -9`: claimed by a process that no longer exists.
+    const storage = openOn(service.database);
+    const claimed = { status: "running" as const, lease_until: 0 };
+    for (const [n, { run_id }] of lost.entries()) {
+      const end = n === 0 ? { attempt: MAX_ATTEMPTS } : { cancel_action: "interrupt" as const };
+      const query = storage.read.k.updateTable("runs").set({ ...claimed, ...end });
+      await storage.write((tx) => tx.run(query.where("run_id", "=", run_id)));
+    }
+    await storage.close();
+    service = await start(CONFIG, { ENCRYPTION_TEST_KEY: "second" }, service.database);
+    const statuses = () => Promise.all(lost.map(({ run_id }) => statusOf(run_id)));
+    await until("both lost runs have ended", async () => !(await statuses()).includes("running"));
+    const output = await post("/runs/wait", { assistant_id: "chat", input: { text: MARKER } });
+    expect(output.answer).toBe(`answer to ${MARKER}`);
+    await restart(KEY);
+    const read = async ({ thread_id, run_id }: (typeof lost)[number]) => ({
+      run: (await call("GET", `/threads/${thread_id}/runs/${run_id}`)).status,
+      thread: await call("GET", `/threads/${thread_id}`),
+      joined: await call("GET", `/threads/${thread_id}/runs/${run_id}/join`),
+    });
+    const kept = { values: { text: MARKER, answer: `answer to ${MARKER}` }, metadata: { secret: MARKER } };
+    const failed = { error: "EncryptionError", message: expect.stringContaining("PermissionError") };
+    expect(await Promise.all(lost.map(read))).toMatchObject([
+      { run: "error", thread: { ...kept, status: "error" }, joined: { __error__: failed } },
+      { run: "interrupted", thread: { ...kept, status: "idle" } },
+    ]);
+    for (const { thread_id } of lost)
+      expect(await post(`/threads/${thread_id}/runs/wait`, { assistant_id: "chat", input: { text: "again" } })).toEqual(
+        {
+          text: "again",
+          answer: "answer to again",
+        },
+      );
+  });
+
   it("logs nothing of what it encrypts", () => {
     expect(lines.join()).toContain("value cannot be decrypted");
     expect(lines.join()).toContain("error: 'ValueError'");
@@ -317,5 +370,50 @@ describe.each(databases)("encryption.path that is added later on %s", (database)
     await storage.close();
     expect(rows[0]?.metadata).toContain('"note":"encrypted:');
     expect(JSON.stringify(rows)).not.toContain(MARKER);
+  });
+});
+
+describe.each(databases)("encryption.path that is changed while the service runs on %s", (database) => {
+  const folder = mkdtempSync(join(tmpdir(), "threadmill-encryption-"));
+  const handlers = join(folder, "handlers.py");
+  let service: TestService;
+  afterAll(async () => {
+    await service?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("stores and returns nothing while its module cannot be loaded, and is used again once it can", async () => {
+    for (const name of ["graphs.py", "handlers.py"])
+      copyFileSync(join(import.meta.dirname, "../graphs/encryption", name), join(folder, name));
+    const config = join(folder, "langgraph.json");
+    const encryption = { path: "./handlers.py:encryption" };
+    writeFileSync(config, JSON.stringify({ graphs: { chat: "./graphs.py:chat" }, encryption, dependencies: ["."] }));
+    const env = { ...KEY, THREADMILL_PYTHON: await pythonEnvironment() };
+    service = await startService({ database, config, env, intervals: INTERVALS });
+    const create = () => service.request("POST", "/threads", { metadata: { secret: MARKER } }, ACME);
+    const read = (id: string) => service.request("GET", `/threads/${id}`);
+    const { thread_id } = (await create()).body;
+    const working = readFileSync(handlers, "utf8");
+    const reloadWith = async (text: string) => {
+      writeFileSync(handlers, text);
+      return service.threadmill.reload(service.config);
+    };
+    expect(await reloadWith(`raise RuntimeError("The keys are not available.")\n${working}`)).toEqual({
+      "encryption.path": expect.stringContaining("could not be loaded"),
+    });
+    const unavailable = { status: 503, body: { detail: expect.stringContaining("encryption module") } };
+    expect(await create()).toMatchObject(unavailable);
+    expect(await read(thread_id)).toMatchObject(unavailable);
+    expect((await service.request("GET", "/ok")).status).toBe(200);
+    expect(await reloadWith(working)).toEqual({});
+    expect((await read(thread_id)).body.metadata).toEqual({ secret: MARKER });
+    expect((await create()).status).toBe(200);
+    expect((await service.request("POST", "/threads/count", {})).body).toBe(2);
+    await reloadWith(working.replace('PREFIX = "encrypted:"', 'PREFIX = "changed:"'));
+    expect((await create()).status).toBe(200);
+    const storage = openOn(service.database);
+    const rows = await storage.read.all(storage.read.k.selectFrom("threads").select("metadata"));
+    await storage.close();
+    expect(rows.filter(({ metadata }) => metadata.includes('"changed:'))).toHaveLength(1);
   });
 });

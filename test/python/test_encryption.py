@@ -81,8 +81,25 @@ async def test_keys_stay_and_the_context_is_stored() -> None:
     given = project()
     kept = json.loads(await stored(given, {"owner": "ada", "secret": "x", "graph_id": "g"}, "metadata"))
     assert kept["owner"] == "ada" and kept["graph_id"] == "g" and kept["secret"] == 'enc:"x"'
-    assert SEEN == [("thread", "metadata", {"tenant": "acme"}, ["graph_id", "owner", "secret"])]
+    assert SEEN == [("thread", "metadata", {"tenant": "acme"}, ["owner", "secret"])]
     assert json.loads(await stored(given, {"graph_id": "g"}))["graph_id"] == 'enc:"g"'
+
+
+async def test_handlers_see_no_keys_that_stay_readable() -> None:
+    encryption = Encryption()
+
+    @encryption.encrypt.json
+    async def encrypt_json(_: EncryptionContext, data: dict[str, Any]) -> dict[str, Any]:
+        return {key: f"enc:{json.dumps(value)}" for key, value in data.items()}
+
+    @encryption.decrypt.json
+    async def decrypt_json(_: EncryptionContext, data: dict[str, Any]) -> dict[str, Any]:
+        return {key: json.loads(value.split("enc:")[1]) for key, value in data.items()}
+
+    value = {"graph_id": "g", "secret": "x", "created_by": "ada"}
+    text = await stored(ProjectEncryption(encryption), value, "metadata")
+    assert list(json.loads(text))[:3] == list(value) and '"graph_id":"g"' in text
+    assert await opened(ProjectEncryption(encryption), text, "metadata") == value
 
 
 async def test_metadata_of_the_service_needs_no_handler() -> None:
