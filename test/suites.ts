@@ -9,8 +9,6 @@ export interface Suite {
   /** A process for each file: for suites that change the process itself. */
   isolate?: boolean;
   pool?: "forks" | "threads";
-  /** Default: 3, one more than the cores that the suite is made for, as most files wait for processes and timers a third of the time. */
-  maxWorkers?: number;
   /** The language of the graphs of test/graphs/scenarios. Default: `js`. */
   language?: "python";
   /** Whether their project has encryption handlers, which are in Python. */
