@@ -9,6 +9,12 @@ import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./br
 const ROWS = 240;
 const NAMES = ["small v3", "small v4", "large v1"];
 
+const METADATA = NAMES.map((name) => ({
+  model: name.split(" ")[0] as string,
+  temperature: Number(name.at(-1)) / 10,
+  region: "eu",
+}));
+
 const TOPICS = ["passwords", "invoices", "deliveries", "refunds", "opening hours", "gift cards", "warranties"];
 
 /** From 0 to 1, the same for the same arguments. */
@@ -52,7 +58,7 @@ describeInBrowser("the compare page", () => {
       const body = experimentOf(
         ROWS,
         () => [],
-        { dataset_name: "shop questions", experiment_name },
+        { dataset_name: "shop questions", experiment_name, experiment_metadata: METADATA[n] },
         (index) => ids[index] as string,
       );
       const results = body.results.map((row, index) => rowOf(row, index, n));
@@ -408,6 +414,49 @@ describeInBrowser("the compare page", () => {
     const json = JSON.parse(await readFile(await (await again).path(), "utf8"));
     expect(json[0].experiments[2].scores).toEqual({ correct: expect.any(Number), similarity: expect.any(Number) });
     await page.getByText("Exported 4 examples to comparison.json").first().waitFor();
+  });
+
+  it("copies a summary as Markdown that has the differences of the matrix", async () => {
+    const page = await open();
+    await page.getByRole("button", { name: "Export" }).click();
+    await page.getByRole("menuitem", { name: "Copy summary as Markdown" }).click();
+    await page.getByText("Summary copied as Markdown").first().waitFor();
+    const lines = (await page.evaluate<string>("navigator.clipboard.readText()")).split("\n");
+    expect(lines[0]).toBe("| Experiment | correct | similarity | toxicity (lower is better) | Errors |");
+    expect(lines[2]).toMatch(/^\| small v3 \(baseline\) \| 0\.\d+ \| 0\.\d+ \| 0\.\d+ \| 1\.7 % \|$/);
+    const { wins, losses } = await pair(1, "correct");
+    expect(lines[3]).toMatch(
+      new RegExp(
+        `^\\| small v4 \\| 0\\.\\d+ \\(\\*\\*\\+0\\.\\d+\\*\\* \\[0\\.\\d+, 0\\.\\d+\\], p <0\\.001; ${wins} better, ${losses} worse\\)`,
+      ),
+    );
+    expect(lines).toContain(page.url());
+  });
+
+  it("shows the metadata in which the experiments differ, and no others", async () => {
+    const page = await open();
+    await page.getByRole("button", { name: "Metadata" }).click();
+    const table = page.getByRole("region", { name: "Metadata" });
+    await table.getByRole("row", { name: "model small small large" }).waitFor();
+    await table.getByRole("row", { name: "temperature 0.3 0.4 0.1" }).waitFor();
+    await table.getByText("1 equal values are not shown.").waitFor();
+    expect(await table.getByText("region").count()).toBe(0);
+    await expectAccessible(page);
+  });
+
+  it("colors scores from the worst to the best of their key", async () => {
+    const page = await open("&sort=score&sortKey=toxicity&sortIn=".concat(sessions[2] as string));
+    await page.getByRole("button", { name: "Heat map" }).click();
+    expect(search(page).heat).toBe("true");
+    // Lower is better for toxicity, and the most toxic examples come first.
+    const row = page.getByRole("row").filter({ hasText: "How do I ask" }).first();
+    const styles = row.locator("span[style*=color-mix]");
+    expect(await styles.last().getAttribute("style")).toMatch(/var\(--worse\) 3[0-2]%/);
+    await expectAccessible(page);
+    await page.evaluate("document.documentElement.dataset.theme = 'dark'");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Heat map" }).click();
+    await page.locator("span[style*=color-mix]").first().waitFor({ state: "detached" });
   });
 
   it("says what to do without experiments, and what the server says of unknown ones", async () => {

@@ -1,9 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { Eye, Plus } from "lucide-react";
+import { Eye, Plus, Tags } from "lucide-react";
 import { useDeferredValue, useState } from "react";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Checkbox, Input } from "../../../ui/form/field.tsx";
 import { Select } from "../../../ui/form/select.tsx";
+import { count, DASH } from "../../../ui/format.ts";
+import { ScrollRegion } from "../../../ui/layout.tsx";
 import { Popover } from "../../../ui/overlay/popover.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { SkeletonRows } from "../../../ui/states.tsx";
@@ -46,6 +49,18 @@ export function ExperimentsBar({ view, search, onChange }: BarProps) {
           <Eye size={14} aria-hidden /> {view.hidden.length} hidden
         </Button>
       )}
+      {view.shown.length > 1 && (
+        <Popover
+          label="Metadata"
+          trigger={
+            <Button>
+              <Tags size={14} aria-hidden /> <span className="max-sm:sr-only">Metadata</span>
+            </Button>
+          }
+        >
+          <MetadataDifferences sessions={view.shown} />
+        </Popover>
+      )}
       <Popover
         label="Experiments"
         trigger={
@@ -59,6 +74,59 @@ export function ExperimentsBar({ view, search, onChange }: BarProps) {
     </>
   );
 }
+
+/** Metadata keys whose values differ between the experiments. Values that are equal everywhere explain no difference. */
+function MetadataDifferences({ sessions }: { sessions: readonly Session[] }) {
+  const metadata = sessions.map(({ extra }) => (extra?.metadata ?? {}) as Record<string, unknown>);
+  const keys = [...new Set(metadata.flatMap(Object.keys))].sort();
+  const texts = (key: string) => metadata.map((values) => (key in values ? textOf(values[key]) : DASH));
+  const differing = keys.filter((key) => new Set(texts(key)).size > 1);
+  if (differing.length === 0)
+    return (
+      <p className="w-72 max-w-full text-table text-text-2">
+        {keys.length === 0
+          ? "The experiments have no metadata."
+          : `All ${count(keys.length)} metadata values are equal.`}
+      </p>
+    );
+  return (
+    <ScrollRegion label="Metadata" className="max-h-96 max-w-[min(48rem,90vw)] overflow-auto">
+      <table className="text-table">
+        <thead>
+          <tr className="text-left text-text-2">
+            <th className="py-1 pr-4 font-normal">Key</th>
+            {sessions.map(({ id, name }) => (
+              <th key={id} className="max-w-48 truncate py-1 pr-4 font-medium">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {differing.map((key) => (
+            <tr key={key} className="border-line border-t align-top">
+              <th className="py-1 pr-4 text-left font-normal text-text-2">{key}</th>
+              {texts(key).map((text, index) => (
+                <td key={sessions[index]?.id} className="max-w-48 py-1 pr-4 font-mono">
+                  <span className="line-clamp-4 [overflow-wrap:anywhere]" title={text}>
+                    {text}
+                  </span>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {differing.length < keys.length && (
+        <p className="pt-2 text-note text-text-3">
+          {count(keys.length - differing.length)} equal values are not shown.
+        </p>
+      )}
+    </ScrollRegion>
+  );
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 /** Lists the dataset's experiments. Up to ten can be selected. */
 export function Candidates({

@@ -6,16 +6,18 @@ import { count } from "../../../ui/format.ts";
 import { Menu } from "../../../ui/overlay/menu.tsx";
 import { toast } from "../../../ui/overlay/toast.tsx";
 import { saveFile } from "../sessions/export-results.ts";
-import { csvOf, fetchAllRows, jsonOf } from "./export.ts";
+import { csvOf, fetchAllRows, jsonOf, markdownOf } from "./export.ts";
 import type { Narrowing } from "./queries.ts";
 import { visibleKeys } from "./rows/columns.ts";
 import type { Search } from "./search.ts";
 import type { View } from "./view.ts";
 
-type Kind = "csv" | "json" | "runs";
+type Kind = "csv" | "json" | "runs" | "summary";
 
 interface Exporting {
   isBusy: boolean;
+  /** Whether the significance of the differences has been computed, so that the summary is complete. */
+  hasSummary: boolean;
   start(kind: Kind): Promise<void>;
 }
 
@@ -25,6 +27,10 @@ export function useExport(view: View, search: Search, narrowing: Narrowing): Exp
     if (isBusy) return;
     setBusy(true);
     try {
+      if (kind === "summary") {
+        await navigator.clipboard.writeText(markdownOf(view, location.href));
+        return toast("Summary copied as Markdown");
+      }
       if (kind === "runs") {
         const { session_ids, filters } = narrowing;
         const path = `/api/v1/datasets/${view.dataset_id}/runs`;
@@ -43,15 +49,16 @@ export function useExport(view: View, search: Search, narrowing: Narrowing): Exp
       setBusy(false);
     }
   };
-  return { isBusy, start };
+  return { isBusy, hasSummary: view.hasSignificance, start };
 }
 
-export const ExportMenu = ({ exporting: { isBusy, start } }: { exporting: Exporting }) => (
+export const ExportMenu = ({ exporting: { isBusy, hasSummary, start } }: { exporting: Exporting }) => (
   <Menu
     items={[
       { label: "Current view (CSV)", hint: "Shortcut: e", onSelect: () => void start("csv") },
       { label: "Current view (JSON)", onSelect: () => void start("json") },
       { label: "All runs, full text (CSV)", onSelect: () => void start("runs") },
+      { label: "Copy summary as Markdown", disabled: !hasSummary, onSelect: () => void start("summary") },
     ]}
   >
     <Button disabled={isBusy}>

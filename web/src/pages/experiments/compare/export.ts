@@ -1,7 +1,10 @@
 import type { ComparedCell, ComparedRow } from "../../../../../src/experiments/contract/app-comparison.ts";
+import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
+import { count, number, percent } from "../../../ui/format.ts";
+import { deltaText, intervalText, pText } from "./difference-text.ts";
 import { type Narrowing, readRows } from "./queries.ts";
-import type { Key } from "./view.ts";
+import { isSignificant, type Key, type View } from "./view.ts";
 
 /** Maximum page size of the API. */
 const PAGE = 200;
@@ -52,6 +55,44 @@ function cellOf(value: string | number | null | undefined): string {
   const text = value ?? "";
   const escaped = FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(escaped) ? `"${escaped.replaceAll('"', '""')}"` : escaped;
+}
+
+/**
+ * Summarizes the comparison as Markdown: for each experiment and key the mean, and the difference from the baseline with its confidence
+ * interval and p-value.
+ *
+ * @param url leads to the comparison
+ */
+export function markdownOf({ shown, keys, differenceOf }: View, url: string): string {
+  const scored = keys.filter(({ distribution }) => distribution);
+  const head = [
+    "Experiment",
+    ...scored.map(({ name, isLowerBetter }) => (isLowerBetter ? `${name} (lower is better)` : name)),
+  ];
+  const lines = shown.map(({ id, name, feedback_stats, error_rate }, index) => [
+    index === 0 ? `${name} (baseline)` : name,
+    ...scored.map((key) => {
+      const mean = number(feedback_stats?.[key.name]?.avg);
+      const difference = index === 0 ? undefined : differenceOf(id, key.name);
+      return difference ? `${mean}${differenceText(difference)}` : mean;
+    }),
+    percent(error_rate),
+  ]);
+  const table = [[...head, "Errors"], ["---", ...scored.map(() => "---:"), "---:"], ...lines];
+  const rows = table.map(
+    (row) => `| ${row.map((cell) => cell.replaceAll("|", "\\|").replaceAll(/\s+/g, " ")).join(" | ")} |`,
+  );
+  const note =
+    "Differences from the baseline with 95 % confidence intervals. **Bold**: significant (p < 0.05, corrected for multiple comparisons with Holm's method).";
+  return [...rows, "", note, "", url, ""].join("\n");
+}
+
+function differenceText(difference: PairComparison): string {
+  const { mean_delta, p_adjusted, wins, losses } = difference;
+  if (mean_delta === null) return "";
+  const text = deltaText(difference, true, false);
+  const p = p_adjusted === null ? "" : `, ${pText(p_adjusted)}`;
+  return ` (${isSignificant(difference) ? `**${text}**` : text} ${intervalText(difference, false)}${p}; ${count(wins)} better, ${count(losses)} worse)`;
 }
 
 /** Formats the rows as JSON, with the experiments' names. */

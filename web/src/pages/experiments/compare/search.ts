@@ -37,6 +37,8 @@ const search = z.object({
   /** Hidden columns: `input`, `expected`, `output`, `latency` or `score:{key}`. For the default, see rows/columns.ts. */
   without: text,
   dense: optional(z.boolean()),
+  /** Whether each score is colored by its place between the worst and the best score of its key. */
+  heat: optional(z.boolean()),
   /** ID of the example whose details are open. */
   row: text,
   against: optional(z.enum(["baseline", "expected", "nothing"])),

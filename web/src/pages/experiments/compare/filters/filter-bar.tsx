@@ -1,4 +1,4 @@
-import { ArrowDownUp, Columns3, ListFilter, Rows2, Rows3, X } from "lucide-react";
+import { ArrowDownUp, Columns3, Grid3x3, ListFilter, Rows2, Rows3, X } from "lucide-react";
 import { type ReactNode, useRef } from "react";
 import { useKeys } from "../../../../frame/keys.ts";
 import { Button } from "../../../../ui/button.tsx";
@@ -94,6 +94,15 @@ export function FilterBar({
         onClick={() => onChange({ dense: search.dense ? undefined : true })}
       >
         {search.dense ? <Rows2 size={14} /> : <Rows3 size={14} />}
+      </Button>
+      <Button
+        square
+        aria-label="Heat map"
+        title="Color each score by its place between the worst and the best score of its key"
+        aria-pressed={search.heat === true}
+        onClick={() => onChange({ heat: search.heat ? undefined : true })}
+      >
+        <Grid3x3 size={14} className={search.heat ? "text-accent-text" : undefined} />
       </Button>
       <span role="status" className="ml-auto shrink-0 whitespace-nowrap font-mono text-table text-text-2">
         {total === undefined ? "" : `${count(total)} example${total === 1 ? "" : "s"}`}

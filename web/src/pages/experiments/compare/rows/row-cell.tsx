@@ -28,6 +28,8 @@ export interface CellParts {
   isRoomy: boolean;
   /** Whether a row has one line instead of two. */
   dense: boolean;
+  /** Whether each score is colored by its place between the worst and the best score of its key. */
+  heat: boolean;
   /** Whether to show the key of each score. Required on cards, which have no header. */
   named: boolean;
 }
@@ -47,6 +49,7 @@ export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: nu
           baseline={baseline}
           scoreKey={key}
           width={parts.named ? undefined : scorePx(key, index, parts.isRoomy)}
+          heat={parts.heat}
         />
       ))}
       {parts.latency && (
@@ -77,12 +80,14 @@ function Score({
   baseline,
   scoreKey: key,
   width,
+  heat,
 }: {
   cell: ComparedCell;
   baseline: ComparedCell | undefined;
   scoreKey: Key;
   /** Width in pixels. Undefined on a card, where each score has its key beside it. */
   width: number | undefined;
+  heat: boolean;
 }) {
   const score = cell.scores[key.name];
   const label = cell.labels[key.name];
@@ -90,26 +95,40 @@ function Score({
   const isChanged = score !== undefined && before !== undefined && before !== score;
   return (
     <span
-      style={width === undefined ? undefined : { width }}
+      style={{ width, background: heat && score !== undefined ? heatOf(key, score) : undefined }}
       className={classes(
-        "truncate pr-2",
+        heat ? "truncate rounded-sm px-1" : "truncate pr-2",
         score === undefined ? (label === undefined ? "font-mono text-text-3" : "") : "font-mono font-semibold",
       )}
       title={isChanged ? `${key.name}: ${scoreText(key, before)} in the baseline` : undefined}
     >
       {width === undefined && <span className="font-normal font-sans text-text-3">{key.name} </span>}
       {label ?? (score === undefined ? DASH : scoreText(key, score, key.decimals))}
-      {isChanged && <Changed sign={signOf(score - before, key.isLowerBetter)} by={changeText(key, score, before)} />}
+      {isChanged && (
+        <Changed sign={signOf(score - before, key.isLowerBetter)} by={changeText(key, score, before)} heat={heat} />
+      )}
     </span>
   );
 }
 
-/** Like {@link ChangeMark}, but renders a single element. */
-const Changed = ({ sign, by }: { sign: number; by: string }) => (
+/** Share of the color of the best and of the worst score in the background. */
+const MAX_HEAT_PERCENT = 32;
+
+/** The background of a score: from the color for worse through none in the middle to that for better. Undefined without a range. */
+function heatOf({ distribution, isLowerBetter }: Key, score: number): string | undefined {
+  if (!distribution || distribution.high <= distribution.low) return undefined;
+  const place = (2 * (score - distribution.low)) / (distribution.high - distribution.low) - 1;
+  const quality = isLowerBetter ? -place : place;
+  const percent = Math.round(Math.abs(quality) * MAX_HEAT_PERCENT);
+  return `color-mix(in srgb, var(${quality > 0 ? "--better" : "--worse"}) ${percent}%, transparent)`;
+}
+
+/** Like {@link ChangeMark}, but renders a single element, and without color where the background has one, for the contrast. */
+const Changed = ({ sign, by, heat }: { sign: number; by: string; heat: boolean }) => (
   <span
     role="img"
     aria-label={`${sign > 0 ? "better" : "worse"} ${by}`.trim()}
-    className={classes("font-normal text-note", sign > 0 ? "text-better" : "text-worse")}
+    className={classes("font-normal text-note", heat ? "text-text" : sign > 0 ? "text-better" : "text-worse")}
   >
     {sign > 0 ? " ▲ " : " ▼ "}
     {by}

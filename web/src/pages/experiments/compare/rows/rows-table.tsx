@@ -37,7 +37,7 @@ export function RowsTable({
   onWidths(widths: readonly number[] | undefined): void;
 }) {
   const narrow = useMedia(isNarrow);
-  const { without, dense = false, sort, sortKey, sortIn, delta, ascending } = search;
+  const { without, dense = false, heat, sort, sortKey, sortIn, delta, ascending } = search;
   const { shown, keys } = view;
   const [box, setBox] = useState<HTMLElement | null>(null);
   const width = useWidth(box);
@@ -47,6 +47,7 @@ export function RowsTable({
     keys,
     without,
     dense,
+    heat,
     focused,
     narrow,
     sort,
@@ -136,6 +137,7 @@ function columnsOf({
     latency: !hides("latency"),
     output: !hides("output"),
     dense: search.dense === true && !narrow,
+    heat: search.heat === true,
     named: narrow,
     isRoomy: width >= ROOMY_PX,
   };
