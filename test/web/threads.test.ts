@@ -438,6 +438,46 @@ describeInBrowser("threads", () => {
     await page.getByRole("heading", { name: "Tell me a quokka joke" }).waitFor();
   });
 
+  it("are counted, selected and deleted together after a confirmation", async () => {
+    const ids: string[] = [];
+    for (let number = 0; number < 55; number++) ids.push(await newThread({ name: `Import ${number}`, batch: "may" }));
+    const page = await web.open("/threads?metadata=batch%3Dmay");
+    await page.getByText("55 threads", { exact: true }).waitFor();
+    await page.getByLabel("Select Import 54", { exact: true }).check();
+    // The keyboard selects a row, too.
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("x");
+    await page.getByText("2 selected").waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete 2 threads?" });
+    await dialog.waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.getByText("2 selected").waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route(/threads\/prune$/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByText("0 of 2").waitFor();
+    held.resolve();
+    await page.getByText("2 threads deleted").waitFor();
+    await page.getByText("53 threads", { exact: true }).waitFor();
+    expect(await call("POST", "/threads/count", { metadata: { batch: "may" } })).toBe(53);
+    expect((await web.service.request("GET", `/threads/${ids[54]}`)).status).toBe(404);
+    // Threads that the filters hide are not deleted.
+    await page.getByLabel("Select all").check();
+    await page.getByLabel("Search content or ID").fill(ids[10] as string);
+    await page.getByText("1 selected").waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog", { name: "Delete 1 thread?" }).getByRole("button", { name: "Delete" }).click();
+    await page.getByText("1 thread deleted").waitFor();
+    expect(await call("POST", "/threads/count", { metadata: { batch: "may" } })).toBe(52);
+  });
+
   it("can be copied and deleted", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Keep this") });
