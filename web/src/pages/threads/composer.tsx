@@ -108,8 +108,10 @@ export function Composer({
   const [isOpen, setOpen] = useState(false);
   const isCollapsed = hasRuns && !isOpen && mode !== "chat";
   const form = useRef<HTMLFormElement>(null);
+  const isEmpty = mode === "chat" && text.trim() === "";
   const submit = async (event: FormEvent) => {
     event.preventDefault();
+    if (state.busy || isEmpty) return;
     setState({ busy: true });
     try {
       await onSend(mode === "chat" ? messageOf(text) : value);
@@ -131,7 +133,6 @@ export function Composer({
         <TextArea
           aria-label="Message"
           placeholder="Write a message… (Enter to send, Shift + Enter for a new line)"
-          required
           autoFocus={draft_key === NEW_DRAFT}
           rows={Math.min(Math.max(text.split("\n").length, 2), 8)}
           value={text}
@@ -167,8 +168,8 @@ export function Composer({
             value={mode}
             options={modes.map((each) => ({ value: each, label: LABELS[each] }))}
             onChange={(chosen) => {
-              const isEmpty = Object.keys(value ?? {}).length === 0;
-              change({ mode: chosen, ...(mode === "chat" && text !== "" && isEmpty && { value: messageOf(text) }) });
+              const hasValue = Object.keys(value ?? {}).length > 0;
+              change({ mode: chosen, ...(mode === "chat" && text !== "" && !hasValue && { value: messageOf(text) }) });
             }}
           />
         )}
@@ -183,12 +184,7 @@ export function Composer({
             look="primary"
             className="ml-auto"
             title={isLoading && !isChat ? "Loading the input schema of the assistant" : undefined}
-            disabled={
-              state.busy ||
-              (isLoading && !isChat) ||
-              assistant_id === undefined ||
-              (mode === "chat" && text.trim() === "")
-            }
+            disabled={state.busy || (isLoading && !isChat) || assistant_id === undefined || isEmpty}
           >
             <SendHorizontal size={14} aria-hidden /> {sendLabel}
           </Button>
