@@ -443,6 +443,9 @@ describeInBrowser("threads", () => {
     for (let number = 0; number < 55; number++) ids.push(await newThread({ name: `Import ${number}`, batch: "may" }));
     const page = await web.open("/threads?metadata=batch%3Dmay");
     await page.getByText("55 threads", { exact: true }).waitFor();
+    const left = async (role: "heading" | "checkbox", name: string) =>
+      (await page.getByRole(role, { name, exact: true }).boundingBox())?.x;
+    expect(await left("checkbox", "Select all")).toBe(await left("heading", "Threads"));
     await page.getByLabel("Select Import 54", { exact: true }).check();
     // The keyboard selects a row, too.
     await page.keyboard.press("j");

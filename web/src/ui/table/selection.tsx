@@ -32,7 +32,7 @@ export function selectionColumn<Row>(selection: Selection<Row>): Column<Row> {
         />
       );
     },
-    width: 44,
+    width: 52,
     sticky: true,
     card: "beside",
   };

@@ -24,7 +24,9 @@ export function RowsTable({
   onOpen,
   onChange,
   onWidths,
+  scroller,
 }: {
+  scroller: HTMLElement | null | undefined;
   view: View;
   search: Search;
   rows: Rows;
@@ -81,6 +83,7 @@ export function RowsTable({
         onOpen={onOpen}
         onRange={rows.onRange}
         onWidths={report}
+        scroller={scroller}
         className={classes("flex-1", rows.isPlaceholder && "opacity-60")}
         empty={<EmptyState title="No examples match">Change the filters to see other examples.</EmptyState>}
       />
