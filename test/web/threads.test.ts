@@ -396,6 +396,32 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByRole("listitem").count()).toBe(3);
   });
 
+  it("follow their events again as soon as the network is back, after the page has given up", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Where is order 1042?") });
+    const page = await web.open("/settings", { loses: true });
+    await page.clock.install();
+    let attempts = 0;
+    let isDown = true;
+    await page.route(/\/threads\/[^/]+\/stream/, async (route) => {
+      attempts++;
+      await (isDown ? route.abort("internetdisconnected") : route.continue());
+    });
+    await page.goto(`${web.url}/app/threads/${thread_id}`);
+    await said(page, "is shipped");
+    for (let attempt = 1; attempt <= 7; attempt++) {
+      await expect.poll(() => attempts).toBeGreaterThanOrEqual(attempt);
+      await page.clock.fastForward(8_000);
+    }
+    isDown = false;
+    const before = attempts;
+    await page.context().setOffline(true);
+    await page.context().setOffline(false);
+    await expect.poll(() => attempts, { timeout: 10_000 }).toBe(before + 1);
+    await run(thread_id, { input: say("Where is order 1044?") });
+    await conversation(page).getByText("Order 1044 (camping stove)").waitFor({ timeout: 8_000 });
+  });
+
   it("are found by words, status and metadata, all of it in the address", async () => {
     const thread_id = await newThread({ customer: 7 });
     await run(thread_id, { input: say("Tell me a quokka joke") });

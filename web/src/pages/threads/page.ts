@@ -1,7 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { MessagesSquare } from "lucide-react";
+import { Inbox, MessagesSquare } from "lucide-react";
 import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
-import { findThreads, needsInput } from "./queries.ts";
+import { findThreads, needsInput, threadCountQuery } from "./queries.ts";
 import { THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
 
 export const threadsRoute = createRoute({
@@ -58,6 +59,33 @@ export const threadRoute = createRoute({
     "ThreadPage",
   ),
 });
+
+export const inboxRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/inbox",
+  validateSearch: (search): { thread?: string } => ({ thread: textOf(search.thread) }),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./inbox/inbox-page.tsx")),
+    "InboxPage",
+  ),
+});
+
+/** Threads that wait for a person: at an interrupt, or because their run was cancelled or stopped at a breakpoint. */
+export const WAITING: ThreadsSearch = { status: "interrupted" };
+
+export const inbox: Page = {
+  nav: {
+    label: "Inbox",
+    to: "/inbox",
+    icon: Inbox,
+    scope: "agents",
+    count: {
+      useCount: () => useQuery(threadCountQuery(WAITING)).data,
+      title: "Threads that need your input or are paused",
+    },
+  },
+  routes: [inboxRoute],
+};
 
 export const threads: Page = {
   nav: { label: "Threads", to: "/threads", icon: MessagesSquare, scope: "agents" },
