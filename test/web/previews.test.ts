@@ -174,6 +174,10 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await page.getByRole("menuitemcheckbox", { name: /Lower is better/ }).click();
     await line.getByText("lower is better").waitFor();
     await line.getByText("12 worse").waitFor();
+    await page
+      .getByRole("region", { name: "Differences from the baseline" })
+      .getByText(/worse on hallucination/)
+      .waitFor();
     await expectAccessible(page);
     // A difference of latency has no test, so it has no colour of better or worse.
     const latency = page.getByRole("row", { name: /^latency/ }).getByTitle("Not tested for significance");
