@@ -233,6 +233,44 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
+  it("run from a state that was edited", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Where is order 1042?") });
+    const page = await web.open(`/threads/${thread_id}`);
+    const history = page.getByRole("list", { name: "History" });
+    // The state before the first node, with the question only.
+    await history
+      .getByRole("button", { name: /changed messages/ })
+      .last()
+      .click();
+    await history.getByRole("button", { name: "Edit state…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Edit state" });
+    const text = dialog.getByLabel("State (JSON)");
+    await dialog.getByRole("button", { name: "Save and run from here" }).click();
+    await dialog.getByText("Change a value of the state first.").waitFor();
+    await expectAccessible(page);
+    await text.fill((await text.inputValue()).replace("1042", "1044"));
+    await dialog.getByRole("button", { name: "Save and run from here" }).click();
+    await said(page, "Order 1044 (camping stove)");
+    await dialog.waitFor({ state: "detached" });
+    expect(await conversation(page).getByText("1042").count()).toBe(0);
+  });
+
+  it("pause before the nodes that are selected in the graph", async () => {
+    const thread_id = await newThread();
+    const page = await web.open(`/threads/${thread_id}?side=graph&assistant=${await assistantOf("support_desk")}`);
+    const node = page.getByRole("button", { name: "Pause before tools" });
+    await node.click();
+    await page.waitForURL(/pause=tools/);
+    await expectAccessible(page);
+    await send(page, "Where is order 1042?");
+    const paused = page.getByRole("region", { name: "Paused run" });
+    await paused.getByText("tools").waitFor();
+    await node.click();
+    await paused.getByRole("button", { name: "Continue" }).click();
+    await said(page, "Order 1042 (walking boots) is shipped");
+  });
+
   it("show the output of a run that ended between two polls", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Where is order 1042?") });

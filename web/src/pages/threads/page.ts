@@ -43,6 +43,8 @@ export interface ThreadView {
   checkpoint?: string;
   /** ID of the assistant for the next run. Default: the last run's assistant. */
   assistant?: string;
+  /** Breakpoints: nodes before which the next runs pause, separated by commas. */
+  pause?: string;
 }
 
 export const threadRoute = createRoute({
@@ -53,6 +55,7 @@ export const threadRoute = createRoute({
     side: SIDES.find((side) => side === search.side),
     checkpoint: textOf(search.checkpoint),
     assistant: textOf(search.assistant),
+    pause: textOf(search.pause),
   }),
   component: lazyRouteComponent(
     whenOnline(() => import("./thread-page.tsx")),

@@ -181,6 +181,8 @@ export interface RunRequest {
   command?: { resume: unknown };
   /** ID of the checkpoint to start from. Default: the newest checkpoint. */
   checkpoint_id?: string;
+  /** Nodes before which the run pauses. */
+  interrupt_before?: readonly string[];
 }
 
 /** Options for streaming the events that the thread page shows: tokens, the state after each step, running nodes and custom events. */
