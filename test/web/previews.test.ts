@@ -196,8 +196,13 @@ describeInBrowser("payloads in the shape of a chat", () => {
       .getByRole("cell")
       .evaluateAll((cells) => cells.filter((cell) => cell.scrollHeight > cell.clientHeight).length);
     expect(beyond).toBe(0);
-    await page.setViewportSize({ width: 1920, height: 1080 });
     const region = page.getByRole("region", { name: "Examples" });
+    const hidden_px = () => region.evaluate((element) => element.scrollWidth - element.clientWidth);
+    for (const width of [1280, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      await expect.poll(hidden_px).toBe(0);
+    }
+    await page.setViewportSize({ width: 1920, height: 1080 });
     const empty_px = () =>
       region.evaluate((element) => {
         const cells = [...element.querySelectorAll("[role=columnheader]")];
