@@ -357,6 +357,8 @@ describeInBrowser("the compare page", () => {
     expect(beyond_px).toBe(0);
     const size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]";
     expect(await page.evaluate(size)).toEqual([390, 844]);
+    // All of it scrolls together.
+    expect(await page.getByRole("main").evaluate(COUNT_SCROLLED)).toBe(1);
     const large = matrix.getByRole("region", { name: "large v1" });
     await large.getByRole("button", { name: `${losses} worse for correct in large v1` }).click();
     await page.getByRole("button", { name: "Scores by experiment", expanded: false }).waitFor();
@@ -480,3 +482,13 @@ describeInBrowser("the compare page", () => {
     });
   }, 120_000);
 });
+
+/** Number of elements that the user can scroll from top to bottom. */
+const COUNT_SCROLLED = (main: { querySelectorAll(selector: string): Iterable<unknown> }): number =>
+  [...main.querySelectorAll("*")].filter((each) => {
+    const { scrollHeight, clientHeight } = each as { scrollHeight: number; clientHeight: number };
+    const { overflowY } = (
+      globalThis as unknown as { getComputedStyle(of: unknown): { overflowY: string } }
+    ).getComputedStyle(each);
+    return scrollHeight > clientHeight && ["auto", "scroll"].includes(overflowY);
+  }).length;

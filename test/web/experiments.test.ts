@@ -52,11 +52,11 @@ describeInBrowser("the pages of experiments", () => {
 
   it("begin with what is running, and load the sample by one click, twice the same", async () => {
     const page = await web.open("");
-    await page.getByRole("heading", { name: "Agents" }).waitFor();
-    await page.getByRole("button", { name: /^research/ }).click();
+    await page.getByRole("combobox", { name: "Assistant" }).click();
+    await page.getByRole("option", { name: "research" }).click();
+    await page.getByText("Run research from a terminal").click();
     // Its schema is read from types by TypeScript, for which a busy machine has up to 30 s.
     await page.getByText('"assistant_id":"research"').waitFor({ timeout: 60_000 });
-    await page.getByRole("link", { name: "New thread with research" }).click();
     await page.getByLabel("question").waitFor();
     await page.goto(`${web.url}/app/experiments`);
     await page.getByText("No experiments yet").waitFor();
@@ -72,7 +72,9 @@ describeInBrowser("the pages of experiments", () => {
     expect(dataset.baseline_experiment_id).toBe(compared[0].id);
 
     await page.goto(`${web.url}/app`);
-    await page.getByRole("link", { name: dataset.name }).waitFor();
+    await page.getByRole("link", { name: dataset.name, exact: true }).waitFor();
+    const comparisons = page.getByRole("region", { name: "Latest comparisons" });
+    await comparisons.getByText(/worse on similarity: −0\.\d+, p <0\.001/).waitFor();
     await page.getByRole("button", { name: "Load sample" }).click();
     await page.waitForURL(/\/compare\?experiments=/);
     expect(await get("/datasets")).toHaveLength(1);
@@ -449,7 +451,7 @@ describeInBrowser("the pages of experiments", () => {
   });
 
   it("begin with a page that is legible to everybody", async () => {
-    await takePictures(web, "start", "", (page) => page.getByText("runs/wait").waitFor());
+    await takePictures(web, "start", "", (page) => page.getByText("Deployed agents appear here").waitFor());
   });
 
   it("are legible to everybody, wide and narrow, light and dark", async () => {

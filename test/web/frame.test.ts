@@ -12,7 +12,7 @@ describeInBrowser("the frame of an open service", () => {
   it("comes to a page without a key, from the address that the program prints", async () => {
     const page = await web.open("");
     await page.goto(web.url);
-    await page.getByRole("heading", { name: "Agents" }).waitFor();
+    await page.getByRole("heading", { name: "Recent threads" }).waitFor();
     expect(page.url()).toMatch(/\/app\/?$/);
   });
 
@@ -26,7 +26,7 @@ describeInBrowser("the frame of an open service", () => {
       const bar = page.getByRole("navigation", { name: "Pages" });
       await bar.getByRole("link", { name: label }).getByText(label).waitFor();
       const links = bar.getByRole("link").filter({ visible: true });
-      await links.nth(8).waitFor();
+      await links.nth(9).waitFor();
       const boxes = await links.evaluateAll((all) =>
         all.map((each) => {
           const inner = [...each.children].map((child) => child.getBoundingClientRect().right);
@@ -34,7 +34,7 @@ describeInBrowser("the frame of an open service", () => {
           return { left, right: Math.max(right, ...inner) };
         }),
       );
-      expect(boxes).toHaveLength(10);
+      expect(boxes).toHaveLength(11);
       boxes.forEach(({ left }, index) => {
         expect(left).toBeGreaterThanOrEqual(boxes[index - 1]?.right ?? 0);
       });
@@ -106,11 +106,14 @@ describeInBrowser("the frame of an open service", () => {
   it("says that the server does not respond, and asks again on demand", async () => {
     const page = await web.open("/experiments", { loses: true });
     await page.getByText("No experiments yet").waitFor();
-    await page.route(/\/api\//, (route) => route.abort("internetdisconnected"));
+    const data = (url: URL) => !url.pathname.startsWith("/app/") || url.pathname.startsWith("/app/api/");
+    await page.route(data, (route) => route.abort("internetdisconnected"));
     await page.getByRole("link", { name: "Queues" }).click();
     const banner = page.getByRole("status").filter({ hasText: "The server does not respond. Data may be outdated" });
     await banner.waitFor();
-    await page.unroute(/\/api\//);
+    // The page has given up, so that only the click asks again.
+    await page.getByRole("main").getByRole("alert").waitFor();
+    await page.unroute(data);
     await banner.getByRole("button", { name: "Try again" }).click();
     await banner.waitFor({ state: "detached" });
     await page.getByText("No annotation queues yet").waitFor();

@@ -92,6 +92,49 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await rowWith(page, "c-2").getByText("Experiment 1: parcel 2 is in the van.").waitFor();
   });
 
+  it("are shown as they are in a row when they are plain texts, before the scores", async () => {
+    const texts = ["1) *urgent*\n# 7", "2) *late*\n# 8", "3) *done*\n# 9"];
+    const body = experimentOf(
+      1,
+      () => [],
+      { dataset_name: "notes", experiment_name: "plain" },
+      () => randomUUID(),
+    );
+    const [inputs, expected_outputs, actual_outputs] = texts.map((text) => ({ text }));
+    const evaluation_scores = [{ key: "exact", score: 1 }];
+    const results = body.results.map((row) => ({
+      ...row,
+      inputs,
+      expected_outputs,
+      actual_outputs,
+      evaluation_scores,
+    }));
+    const made = await web.service.request("POST", "/api/v1/datasets/upload-experiment", { ...body, results });
+    const { experiment, dataset: notes } = made.body;
+    const page = await web.open(`/experiments/sessions/${experiment.id}`);
+    await page.getByRole("row", { name: /2\) \*late/ }).click();
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText("Scores").waitFor();
+    await sheet.getByText("exact").waitFor();
+    expect(await sheet.getByRole("heading", { level: 3 }).allInnerTexts()).toEqual([
+      "Input",
+      "Expected",
+      "Output",
+      "Scores",
+    ]);
+    // The code that draws Markdown would be loaded by now.
+    await page.waitForLoadState("networkidle");
+    for (const text of texts) expect(await sheet.innerText()).toContain(text);
+    await page.goto(`${web.url}/app/experiments/datasets/${notes.id}/compare?experiments=${experiment.id}`);
+    await page.getByRole("row", { name: /2\) \*late/ }).click();
+    await page.waitForLoadState("networkidle");
+    await sheet.getByText("2) *late*").waitFor();
+    await page.goto(`${web.url}/app/experiments/datasets/${notes.id}?tab=examples`);
+    await page.getByRole("row", { name: /2\) \*late/ }).click();
+    await page.waitForLoadState("networkidle");
+    await sheet.getByText("2) *late*").waitFor();
+  });
+
   it("are a conversation in a row, and JSON on demand that can be searched and copied", async () => {
     const page = await web.open(compare());
     await rowWith(page, "9. Where is the parcel").click();
@@ -131,6 +174,10 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await page.getByRole("menuitemcheckbox", { name: /Lower is better/ }).click();
     await line.getByText("lower is better").waitFor();
     await line.getByText("12 worse").waitFor();
+    await page
+      .getByRole("region", { name: "Differences from the baseline" })
+      .getByText(/worse on hallucination/)
+      .waitFor();
     await expectAccessible(page);
     // A difference of latency has no test, so it has no colour of better or worse.
     const latency = page.getByRole("row", { name: /^latency/ }).getByTitle("Not tested for significance");
@@ -149,8 +196,13 @@ describeInBrowser("payloads in the shape of a chat", () => {
       .getByRole("cell")
       .evaluateAll((cells) => cells.filter((cell) => cell.scrollHeight > cell.clientHeight).length);
     expect(beyond).toBe(0);
-    await page.setViewportSize({ width: 1920, height: 1080 });
     const region = page.getByRole("region", { name: "Examples" });
+    const hidden_px = () => region.evaluate((element) => element.scrollWidth - element.clientWidth);
+    for (const width of [1280, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      await expect.poll(hidden_px).toBe(0);
+    }
+    await page.setViewportSize({ width: 1920, height: 1080 });
     const empty_px = () =>
       region.evaluate((element) => {
         const cells = [...element.querySelectorAll("[role=columnheader]")];

@@ -73,6 +73,15 @@ describeInBrowser("the pages of annotation queues", () => {
     await dialog.getByLabel("Feedback key", { exact: true }).fill("helpful");
     await dialog.getByLabel("Question for the reviewer").fill("Does it help?");
     await expectAccessible(page);
+    const name = dialog.getByRole("textbox", { name: "Name" });
+    const given = await name.inputValue();
+    await name.fill("");
+    await dialog.getByRole("button", { name: "Create queue" }).click();
+    await dialog.getByText("Enter a value.").waitFor();
+    expect(await name.evaluate((input) => input.matches(":focus"))).toBe(true);
+    await expectAccessible(page);
+    await name.fill(given);
+    expect(await dialog.getByText("Enter a value.").count()).toBe(0);
     await dialog.getByRole("button", { name: "Create queue" }).click();
     await page.getByText("No items yet").waitFor();
     await expectAccessible(page);

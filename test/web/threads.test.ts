@@ -233,6 +233,44 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
+  it("run from a state that was edited", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Where is order 1042?") });
+    const page = await web.open(`/threads/${thread_id}`);
+    const history = page.getByRole("list", { name: "History" });
+    // The state before the first node, with the question only.
+    await history
+      .getByRole("button", { name: /changed messages/ })
+      .last()
+      .click();
+    await history.getByRole("button", { name: "Edit state…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Edit state" });
+    const text = dialog.getByLabel("State (JSON)");
+    await dialog.getByRole("button", { name: "Save and run from here" }).click();
+    await dialog.getByText("Change a value of the state first.").waitFor();
+    await expectAccessible(page);
+    await text.fill((await text.inputValue()).replace("1042", "1044"));
+    await dialog.getByRole("button", { name: "Save and run from here" }).click();
+    await said(page, "Order 1044 (camping stove)");
+    await dialog.waitFor({ state: "detached" });
+    expect(await conversation(page).getByText("1042").count()).toBe(0);
+  });
+
+  it("pause before the nodes that are selected in the graph", async () => {
+    const thread_id = await newThread();
+    const page = await web.open(`/threads/${thread_id}?side=graph&assistant=${await assistantOf("support_desk")}`);
+    const node = page.getByRole("button", { name: "Pause before tools" });
+    await node.click();
+    await page.waitForURL(/pause=tools/);
+    await expectAccessible(page);
+    await send(page, "Where is order 1042?");
+    const paused = page.getByRole("region", { name: "Paused run" });
+    await paused.getByText("tools").waitFor();
+    await node.click();
+    await paused.getByRole("button", { name: "Continue" }).click();
+    await said(page, "Order 1042 (walking boots) is shipped");
+  });
+
   it("show the output of a run that ended between two polls", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Where is order 1042?") });
@@ -396,6 +434,28 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByRole("listitem").count()).toBe(3);
   });
 
+  it("follow their events again as soon as the network is back, after the page has given up", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Where is order 1042?") });
+    const page = await web.open("/settings", { loses: true });
+    await page.addInitScript(SHORT_WAITS);
+    let attempts = 0;
+    let isDown = true;
+    await page.route(/\/threads\/[^/]+\/stream/, async (route) => {
+      attempts++;
+      await (isDown ? route.abort("internetdisconnected") : route.continue());
+    });
+    await page.goto(`${web.url}/app/threads/${thread_id}`);
+    await said(page, "is shipped");
+    await expect.poll(() => attempts).toBe(ATTEMPTS);
+    isDown = false;
+    await page.context().setOffline(true);
+    await page.context().setOffline(false);
+    await expect.poll(() => attempts, { timeout: 10_000 }).toBe(ATTEMPTS + 1);
+    await run(thread_id, { input: say("Where is order 1044?") });
+    await conversation(page).getByText("Order 1044 (camping stove)").waitFor({ timeout: 8_000 });
+  });
+
   it("are found by words, status and metadata, all of it in the address", async () => {
     const thread_id = await newThread({ customer: 7 });
     await run(thread_id, { input: say("Tell me a quokka joke") });
@@ -436,6 +496,49 @@ describeInBrowser("threads", () => {
     await page.getByRole("combobox", { name: "Search" }).fill("quokka");
     await page.getByRole("option", { name: /quokka joke/ }).click();
     await page.getByRole("heading", { name: "Tell me a quokka joke" }).waitFor();
+  });
+
+  it("are counted, selected and deleted together after a confirmation", async () => {
+    const ids: string[] = [];
+    for (let number = 0; number < 55; number++) ids.push(await newThread({ name: `Import ${number}`, batch: "may" }));
+    const page = await web.open("/threads?metadata=batch%3Dmay");
+    await page.getByText("55 threads", { exact: true }).waitFor();
+    const left = async (role: "heading" | "checkbox", name: string) =>
+      (await page.getByRole(role, { name, exact: true }).boundingBox())?.x;
+    expect(await left("checkbox", "Select all")).toBe(await left("heading", "Threads"));
+    await page.getByLabel("Select Import 54", { exact: true }).check();
+    // The keyboard selects a row, too.
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("x");
+    await page.getByText("2 selected").waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete 2 threads?" });
+    await dialog.waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.getByText("2 selected").waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route(/threads\/prune$/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByText("0 of 2").waitFor();
+    held.resolve();
+    await page.getByText("2 threads deleted").waitFor();
+    await page.getByText("53 threads", { exact: true }).waitFor();
+    expect(await call("POST", "/threads/count", { metadata: { batch: "may" } })).toBe(53);
+    expect((await web.service.request("GET", `/threads/${ids[54]}`)).status).toBe(404);
+    // Threads that the filters hide are not deleted.
+    await page.getByLabel("Select all").check();
+    await page.getByLabel("Search content or ID").fill(ids[10] as string);
+    await page.getByText("1 selected").waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog", { name: "Delete 1 thread?" }).getByRole("button", { name: "Delete" }).click();
+    await page.getByText("1 thread deleted").waitFor();
+    expect(await call("POST", "/threads/count", { metadata: { batch: "may" } })).toBe(52);
   });
 
   it("can be copied and deleted", async () => {
@@ -496,6 +599,11 @@ describeInBrowser("threads", () => {
     );
   });
 });
+
+/** Number of requests before the page gives up reading an event stream, and waits between them that take a hundredth of the time. */
+const ATTEMPTS = 7;
+const SHORT_WAITS = `const wait = setTimeout;
+setTimeout = (run, ms, ...given) => wait(run, ms / 100, ...given);`;
 
 /** A clock that is a minute behind. */
 const SLOW_CLOCK = `const Real = Date;

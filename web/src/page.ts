@@ -52,6 +52,8 @@ export interface Page {
     icon: LucideIcon;
     /** Scope that the page requires. Without this scope, the sidebar hides the entry. */
     scope?: Scope;
+    /** Number that the sidebar shows beside the label, such as the number of waiting threads. */
+    count?: { useCount(): number | undefined; title: string };
   };
   /** Child routes of {@link rootRoute}. Load their components with `lazyRouteComponent`. */
   routes: readonly AnyRoute[];

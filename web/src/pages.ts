@@ -7,10 +7,11 @@ import { prompts } from "./pages/prompts/page.ts";
 import { queues } from "./pages/queues/page.ts";
 import { runs } from "./pages/runs/page.ts";
 import { settings } from "./pages/settings/page.ts";
-import { threads } from "./pages/threads/page.ts";
+import { inbox, threads } from "./pages/threads/page.ts";
 import { traces } from "./pages/traces/page.ts";
 
 export const pages: readonly Page[] = [
+  inbox,
   agents,
   threads,
   runs,

@@ -62,7 +62,12 @@ export function Page({ title, crumbs = [], beside, actions, fill, children }: Pa
           )}
         </div>
       </header>
-      <main className={classes("min-h-0 flex-1", fill ? "flex flex-col" : "overflow-y-auto px-6 py-5 max-sm:px-4")}>
+      <main
+        className={classes(
+          "min-h-0 flex-1",
+          fill ? "flex flex-col [--table-start:1.5rem]" : "overflow-y-auto px-6 py-5 max-sm:px-4",
+        )}
+      >
         {children}
       </main>
     </div>

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { mayUse } from "../../../src/platform/contract/caller.ts";
 import { APP_PATH } from "../api/request.ts";
 import { sessionQuery } from "../api/session.ts";
+import type { Page } from "../page.ts";
 import { pages } from "../pages.ts";
 import { classes } from "../ui/layout.tsx";
 
@@ -23,14 +24,14 @@ export function SideBar() {
         <img src={`${APP_PATH}icon.svg`} alt="" width={20} height={20} />
         <span className="font-semibold tracking-tight">Threadmill</span>
       </Link>
-      {shown.map(({ nav: { label, to, icon: Icon } }) => (
+      {shown.map(({ nav: { label, to, icon: Icon, count } }) => (
         <Link
           key={to}
           to={to}
           title={label}
           className={classes(
             "flex h-8 items-center gap-2.5 rounded-md px-2 font-medium text-table",
-            "max-sm:h-12 max-sm:min-w-8 max-sm:shrink-0 max-sm:flex-col max-sm:justify-center max-sm:gap-0.5 max-sm:px-1",
+            "relative max-sm:h-12 max-sm:min-w-7 max-sm:shrink-0 max-sm:flex-col max-sm:justify-center max-sm:gap-0.5 max-sm:px-1",
           )}
           activeProps={{ className: "bg-selected text-accent-text" }}
           inactiveProps={{ className: "text-text-2 hover:bg-hover hover:text-text" }}
@@ -38,12 +39,26 @@ export function SideBar() {
           {({ isActive }) => (
             <>
               <Icon className="size-4 max-sm:size-5" aria-hidden />
-              {/* Ten labels do not fit on a phone, so only the current page's label is shown there. */}
+              {/* Eleven labels do not fit on a phone, so only the current page's label is shown there. */}
               <span className={classes(!isActive && "max-sm:sr-only")}>{label}</span>
+              {count && <Count {...count} />}
             </>
           )}
         </Link>
       ))}
     </nav>
+  );
+}
+
+function Count({ useCount, title }: NonNullable<Page["nav"]["count"]>) {
+  const number = useCount();
+  if (!number) return null;
+  return (
+    <span
+      title={title}
+      className="ml-auto rounded-full bg-interrupted px-1.5 text-bg text-note max-sm:absolute max-sm:top-0 max-sm:right-0 max-sm:px-1"
+    >
+      {number > 99 ? "99+" : number}
+    </span>
   );
 }

@@ -12,6 +12,7 @@ import {
   Position,
   ReactFlow,
 } from "@xyflow/react";
+import { CirclePause } from "lucide-react";
 import { useMemo } from "react";
 import { type GraphEdge, type GraphNode, layoutOf, type PlacedEdge } from "./graph-layout.ts";
 import { classes } from "./layout.tsx";
@@ -24,15 +25,33 @@ export interface GraphDrawingProps {
   edges: readonly GraphEdge[];
   label: string;
   stateOf?: (id: string) => NodeState | undefined;
+  /** Nodes before which runs pause. */
+  breakpoints?: readonly string[];
+  /** Sets or removes a breakpoint. Without it, nodes cannot be clicked. */
+  onBreakpoint?: (id: string) => void;
 }
 
-type DrawnNode = Node<GraphNode & { state: NodeState | undefined } & Record<string, unknown>, "graph">;
+type DrawnNode = Node<
+  GraphNode & {
+    state: NodeState | undefined;
+    hasBreakpoint: boolean;
+    onClick: (() => void) | undefined;
+  } & Record<string, unknown>,
+  "graph"
+>;
 type DrawnEdge = Edge<PlacedEdge & Record<string, unknown>, "graph">;
 
 const MIN_HEIGHT_PX = 160;
 
 /** A graph with zoom and pan. Conditional edges are dashed. A visually hidden list describes nodes and edges for screen readers. */
-export default function GraphDrawing({ nodes, edges, label, stateOf = () => undefined }: GraphDrawingProps) {
+export default function GraphDrawing({
+  nodes,
+  edges,
+  label,
+  stateOf = () => undefined,
+  breakpoints = [],
+  onBreakpoint,
+}: GraphDrawingProps) {
   const layout = useMemo(() => layoutOf(nodes, edges), [nodes, edges]);
   const drawnEdges = useMemo(() => layout.edges.map(drawnEdge), [layout]);
   const drawnNodes = layout.nodes.map(
@@ -42,7 +61,12 @@ export default function GraphDrawing({ nodes, edges, label, stateOf = () => unde
       position: { x: x - width / 2, y: y - height / 2 },
       width,
       height,
-      data: { ...node, state: stateOf(node.id) },
+      data: {
+        ...node,
+        state: stateOf(node.id),
+        hasBreakpoint: breakpoints.includes(node.id),
+        onClick: onBreakpoint && !node.isEnd ? () => onBreakpoint(node.id) : undefined,
+      },
     }),
   );
   return (
@@ -77,6 +101,7 @@ export default function GraphDrawing({ nodes, edges, label, stateOf = () => unde
               {name}
               {stateOf(id) === "running" && ", running"}
               {stateOf(id) === "next" && ", next"}
+              {breakpoints.includes(id) && ", breakpoint"}
               {targetsText(id, nodes, edges)}
             </li>
           ))}
@@ -102,7 +127,7 @@ const LOOKS = {
   end: "border border-line bg-sunken text-text-3",
 } as const;
 
-function NodeBox({ data: { id, label, isEnd, state } }: NodeProps<DrawnNode>) {
+function NodeBox({ data: { id, label, isEnd, state, hasBreakpoint, onClick } }: NodeProps<DrawnNode>) {
   return (
     <div
       data-node={id}
@@ -114,7 +139,21 @@ function NodeBox({ data: { id, label, isEnd, state } }: NodeProps<DrawnNode>) {
       )}
     >
       <Handle type="target" position={Position.Top} className="invisible" />
-      {label}
+      {onClick ? (
+        <button
+          type="button"
+          aria-pressed={hasBreakpoint}
+          aria-label={`Pause before ${label}`}
+          title={hasBreakpoint ? "Remove the breakpoint" : `Pause before ${label}`}
+          onClick={onClick}
+          className="nopan pointer-events-auto flex size-full items-center justify-center gap-1.5 rounded-lg hover:text-accent-text"
+        >
+          {hasBreakpoint && <CirclePause size={14} aria-hidden className="text-interrupted" />}
+          {label}
+        </button>
+      ) : (
+        label
+      )}
       <Handle type="source" position={Position.Bottom} className="invisible" />
     </div>
   );

@@ -60,7 +60,11 @@ export function SkeletonRows({ rows = 6, height = 32, label }: { rows?: number; 
   return (
     <div role="status" aria-label={label}>
       {Array.from({ length: rows }, (_, row) => `row ${row}`).map((row) => (
-        <div key={row} className="flex items-center gap-6 border-line border-b px-3" style={{ height }}>
+        <div
+          key={row}
+          className="flex items-center gap-6 border-line border-b pr-3 pl-(--table-start,12px)"
+          style={{ height }}
+        >
           <Skeleton className="w-1/4" />
           <Skeleton className="w-1/3" />
           <Skeleton className="w-1/6" />

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo } from "react";
 import type { GraphDrawing as Drawing } from "../../../../src/agent-server/contract/records.ts";
-import type { NodeState } from "../../ui/graph.tsx";
+import type { GraphDrawingProps } from "../../ui/graph.tsx";
 import { ErrorState, Skeleton } from "../../ui/states.tsx";
 import { drawingQuery } from "./queries.ts";
 
@@ -14,19 +14,18 @@ const ENDS: Record<string, string> = { __start__: "start", __end__: "end" };
 export function AssistantDrawing({
   assistant_id,
   xray = false,
-  stateOf,
+  ...marks
 }: {
   assistant_id: string;
   xray?: boolean;
-  stateOf?: (node: string) => NodeState | undefined;
-}) {
+} & Pick<GraphDrawingProps, "stateOf" | "breakpoints" | "onBreakpoint">) {
   const { data, error, refetch } = useQuery(drawingQuery(assistant_id, xray));
   const drawn = useMemo(() => data && partsOf(data), [data]);
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;
   if (!drawn) return <GraphSkeleton />;
   return (
     <Suspense fallback={<GraphSkeleton />}>
-      <GraphDrawing {...drawn} label="Graph nodes and edges" stateOf={stateOf} />
+      <GraphDrawing {...drawn} label="Graph nodes and edges" {...marks} />
     </Suspense>
   );
 }

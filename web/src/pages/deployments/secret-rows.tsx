@@ -1,7 +1,7 @@
 import { Plus, Trash2 } from "lucide-react";
 import type { Secret } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/form/field.tsx";
+import { Input, InputRow } from "../../ui/form/field.tsx";
 
 export function SecretRows({
   secrets,
@@ -16,7 +16,7 @@ export function SecretRows({
     <div className="grid gap-2">
       {secrets.map(({ name, value }, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: rows are identified by position; the name changes while it is typed
-        <div key={i} className="flex gap-2">
+        <InputRow key={i} className="flex gap-2">
           <Input
             aria-label={`Name of secret ${i + 1}`}
             required
@@ -43,7 +43,7 @@ export function SecretRows({
           >
             <Trash2 size={14} aria-hidden />
           </Button>
-        </div>
+        </InputRow>
       ))}
       <div>
         <Button small onClick={() => onChange([...secrets, { name: "", value: "" }])}>

@@ -93,6 +93,14 @@ export const metadataOf = ({ extra }: Session): [string, unknown][] =>
 export const byAge = (a: Session, b: Session): number =>
   (a.test_run_number ?? 0) - (b.test_run_number ?? 0) || a.start_time.localeCompare(b.start_time);
 
+/** The newest experiment and what it is compared with: the baseline, or else the previous experiment. Undefined for fewer than two. */
+export function newestPair(sessions: readonly Session[], baseline_id: string | null) {
+  const inOrder = [...sessions].sort(byAge);
+  const newest = inOrder.at(-1);
+  const from = inOrder.find(({ id }) => id === baseline_id && id !== newest?.id) ?? inOrder.at(-2);
+  return newest && from && { newest, from };
+}
+
 /** Formats a run's latency. */
 export const latencyOf = ({ start_time, end_time }: ExperimentRun): string =>
   end_time === null ? DASH : duration(Date.parse(end_time) - Date.parse(start_time));

@@ -6,7 +6,7 @@ import type { AnnotationQueue } from "../../../../src/experiments/contract/annot
 import type { KeyConfig } from "../../../../src/experiments/contract/feedback/feedback-configs.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Checkbox, Field, Input, TextArea } from "../../ui/form/field.tsx";
+import { Checkbox, Field, Input, InputRow, TextArea } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
 import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
@@ -161,7 +161,7 @@ function RubricFields({
   const list_id = useId();
   return (
     <div className="grid gap-2 rounded-lg border border-line p-2.5">
-      <div className="grid grid-cols-[minmax(0,1fr)_8rem_auto] gap-2">
+      <InputRow className="grid grid-cols-[minmax(0,1fr)_8rem_auto] gap-2">
         <Input
           aria-label="Feedback key"
           placeholder="Feedback key"
@@ -180,7 +180,7 @@ function RubricFields({
         <Button look="quiet" square aria-label={`Remove ${key || "feedback key"}`} onClick={onRemove}>
           <Trash2 size={14} />
         </Button>
-      </div>
+      </InputRow>
       <Input
         aria-label="Question for the reviewer"
         placeholder="Question for the reviewer"

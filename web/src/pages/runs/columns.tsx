@@ -36,7 +36,7 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
     {
       id: "choose",
       header: <span className="sr-only">Select</span>,
-      width: 40,
+      width: 52,
       card: "hidden",
       cell: (run) =>
         isActive(run) && (

@@ -1,85 +1,41 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { MessagesSquare } from "lucide-react";
 import { useState } from "react";
 import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { useCredentials } from "../../api/credentials.ts";
-import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
-import { classes } from "../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { Badge } from "../../ui/status.tsx";
+import { assistantsQuery } from "../agents/queries.ts";
+import { NewThread } from "../threads/new-thread.tsx";
 import { curlOf } from "./curl.ts";
-import { assistantsQuery, MAX_LISTED, schemasQuery } from "./queries.ts";
+import { schemasQuery } from "./queries.ts";
 
+/** Input of a new thread with the chosen agent, and the command that runs the agent from a terminal. */
 export function Assistants({ address }: { address: string }) {
-  const { data: found, error, refetch } = useQuery(assistantsQuery);
+  const { data: assistants, error, refetch } = useQuery(assistantsQuery);
   const [chosen, setChosen] = useState<string>();
-  const assistants = found?.slice(0, MAX_LISTED);
   const at = assistants?.find(({ assistant_id }) => assistant_id === chosen) ?? assistants?.[0];
   return (
-    <section aria-label="Agents" className="grid grid-cols-1 gap-3">
-      <h2 className="font-semibold text-body">Agents</h2>
+    <section aria-label="New thread" className="grid grid-cols-1 gap-2">
       {error ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : !assistants ? (
-        <SkeletonRows label="Loading assistants" rows={4} height={56} />
+        <SkeletonRows label="Loading agents" rows={2} height={56} />
       ) : !at ? (
         <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
           Start the server with a project's <code>langgraph.json</code>.
         </EmptyState>
       ) : (
         <>
-          <div className="grid grid-cols-2 gap-2 max-sm:grid-cols-1">
-            {assistants.map((assistant) => (
-              <Choice
-                key={assistant.assistant_id}
-                assistant={assistant}
-                isChosen={assistant === at}
-                onChoose={() => setChosen(assistant.assistant_id)}
-              />
-            ))}
-          </div>
-          {found && found.length > MAX_LISTED && (
-            <p className="text-table text-text-3">The Agents page lists all agents.</p>
-          )}
-          <Button asChild look="primary" className="justify-self-start">
-            <Link to="/threads/new" search={{ assistant: at.assistant_id }}>
-              <MessagesSquare size={15} aria-hidden /> New thread with {at.name}
-            </Link>
-          </Button>
-          <Command assistant={at} address={address} />
+          <NewThread assistant_id={at.assistant_id} onAssistant={setChosen} />
+          <details className="text-table">
+            <summary className="w-fit cursor-pointer rounded text-text-2">Run {at.name} from a terminal</summary>
+            <div className="mt-2">
+              <Command assistant={at} address={address} />
+            </div>
+          </details>
         </>
       )}
     </section>
-  );
-}
-
-function Choice({
-  assistant: { name, graph_id, description },
-  isChosen,
-  onChoose,
-}: {
-  assistant: Assistant;
-  isChosen: boolean;
-  onChoose(): void;
-}) {
-  return (
-    <button
-      type="button"
-      aria-pressed={isChosen}
-      onClick={onChoose}
-      className={classes(
-        "grid content-start gap-0.5 rounded-lg border px-3 py-2 text-left",
-        isChosen ? "border-accent-text bg-selected" : "border-line hover:bg-hover",
-      )}
-    >
-      <span className="flex items-center gap-2">
-        <span className="truncate font-medium">{name}</span>
-        {name !== graph_id && <Badge mono>{graph_id}</Badge>}
-      </span>
-      <span className="text-table text-text-2">{description ?? "No description"}</span>
-    </button>
   );
 }
 
@@ -90,9 +46,6 @@ function Command({ assistant, address }: { assistant: Assistant; address: string
   const code = curlOf({ address, assistant, schema: schemas?.input_schema, needsKey: key !== undefined });
   return (
     <div className="grid grid-cols-1 gap-1.5">
-      <p className="text-table text-text-2">
-        Run <span className="font-medium text-text">{assistant.name}</span> from a terminal:
-      </p>
       {isPending ? (
         // Placeholder with the command's height.
         <div

@@ -1,22 +1,8 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import type { Dataset } from "../../../../src/experiments/contract/datasets/datasets.ts";
 import { api } from "../../api/request.ts";
 import { EXPERIMENTS } from "../experiments/queries.ts";
-
-/** Maximum number of assistants and of datasets on the home page. */
-export const MAX_LISTED = 8;
-
-/** Fetches one assistant more than the page lists, to detect whether there are more. */
-export const assistantsQuery = queryOptions({
-  queryKey: ["start", "assistants"],
-  queryFn: ({ signal }) =>
-    api.post<Assistant[]>(
-      "/assistants/search",
-      { limit: MAX_LISTED + 1, sort_by: "created_at", sort_order: "asc" },
-      { signal },
-    ),
-});
+import { MAX_LISTED } from "./home-list.tsx";
 
 export const datasetsQuery = queryOptions({
   queryKey: [...EXPERIMENTS, "start"],

@@ -31,7 +31,9 @@ const EMPTY: Draft = { text: "", value: {} };
 const storageKey = (draft_key: string) => `threadmill.draft.${draft_key}`;
 
 /** A draft survives everything but sending it: a reload, another page, an interrupt in place of the input. */
-function useDraft(draft_key: string) {
+function useDraft(given_key: string) {
+  const [moved_to, setMovedTo] = useState<string>();
+  const draft_key = moved_to ?? given_key;
   const [draft, setDraft] = useState<Draft>(() => {
     try {
       return { ...EMPTY, ...JSON.parse(sessionStorage.getItem(storageKey(draft_key)) ?? "{}") };
@@ -47,10 +49,16 @@ function useDraft(draft_key: string) {
   return {
     draft,
     change: (changed: Partial<Draft>) => setDraft((before) => ({ ...before, ...changed })),
+    /** Makes what was written since then the draft of another thread. */
+    move: (sent: Draft, to: string) => {
+      sessionStorage.removeItem(storageKey(draft_key));
+      setMovedTo(to);
+      setDraft((now) => ({ ...EMPTY, text: now.text === sent.text ? "" : now.text }));
+    },
     /** Clears what was sent. Keeps what was written while it was sent. */
     clear: (sent: Draft) => {
       // The page of the thread may have replaced this page.
-      sessionStorage.removeItem(storageKey(draft_key));
+      sessionStorage.removeItem(storageKey(given_key));
       setDraft((now) => ({ ...now, text: now.text === sent.text ? "" : now.text }));
     },
   };
@@ -59,7 +67,8 @@ function useDraft(draft_key: string) {
 /**
  * Edits the input of the next run: as a message if the graph accepts messages, as a form if the graph has an input schema, or as JSON.
  *
- * @param onSend starts the run. If the start fails, the input is kept.
+ * @param onSend starts the run. If the start fails, the input is kept. When another page is about to show the thread of the run,
+ *   `moveDraft` leaves what was written meanwhile to that page.
  */
 export function Composer({
   draft_key,
@@ -79,7 +88,7 @@ export function Composer({
   /** Whether the thread has runs. The form is then collapsed, so that the result stays in view. */
   hasRuns?: boolean;
   sendLabel: string;
-  onSend(input: unknown): Promise<unknown>;
+  onSend(input: unknown, moveDraft: (thread_id: string) => void): Promise<unknown>;
 }) {
   const { data: assistants } = useQuery(assistantsQuery);
   const { data: schemas, error } = useQuery({
@@ -95,7 +104,7 @@ export function Composer({
   if (isLoading || acceptsMessages) modes.push("chat");
   if (fields.length > 0) modes.push("form");
   if (!isLoading || isChat) modes.push("json");
-  const { draft, change, clear } = useDraft(draft_key);
+  const { draft, change, clear, move } = useDraft(draft_key);
   const { text, value, mode: selected } = draft;
   const mode = selected && modes.includes(selected) ? selected : (modes[0] as InputMode);
   useEffect(() => {
@@ -108,11 +117,13 @@ export function Composer({
   const [isOpen, setOpen] = useState(false);
   const isCollapsed = hasRuns && !isOpen && mode !== "chat";
   const form = useRef<HTMLFormElement>(null);
+  const isEmpty = mode === "chat" && text.trim() === "";
   const submit = async (event: FormEvent) => {
     event.preventDefault();
+    if (state.busy || isEmpty) return;
     setState({ busy: true });
     try {
-      await onSend(mode === "chat" ? messageOf(text) : value);
+      await onSend(mode === "chat" ? messageOf(text) : value, (thread_id) => move(draft, thread_id));
       clear(draft);
       setState({});
       setOpen(false);
@@ -131,7 +142,6 @@ export function Composer({
         <TextArea
           aria-label="Message"
           placeholder="Write a message… (Enter to send, Shift + Enter for a new line)"
-          required
           autoFocus={draft_key === NEW_DRAFT}
           rows={Math.min(Math.max(text.split("\n").length, 2), 8)}
           value={text}
@@ -167,8 +177,8 @@ export function Composer({
             value={mode}
             options={modes.map((each) => ({ value: each, label: LABELS[each] }))}
             onChange={(chosen) => {
-              const isEmpty = Object.keys(value ?? {}).length === 0;
-              change({ mode: chosen, ...(mode === "chat" && text !== "" && isEmpty && { value: messageOf(text) }) });
+              const hasValue = Object.keys(value ?? {}).length > 0;
+              change({ mode: chosen, ...(mode === "chat" && text !== "" && !hasValue && { value: messageOf(text) }) });
             }}
           />
         )}
@@ -183,12 +193,7 @@ export function Composer({
             look="primary"
             className="ml-auto"
             title={isLoading && !isChat ? "Loading the input schema of the assistant" : undefined}
-            disabled={
-              state.busy ||
-              (isLoading && !isChat) ||
-              assistant_id === undefined ||
-              (mode === "chat" && text.trim() === "")
-            }
+            disabled={state.busy || (isLoading && !isChat) || assistant_id === undefined || isEmpty}
           >
             <SendHorizontal size={14} aria-hidden /> {sendLabel}
           </Button>

@@ -1,31 +1,21 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Thread } from "../../../../src/agent-server/contract/records.ts";
-import { api } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { AssistantDrawing } from "../agents/drawing.tsx";
 import { assistantsQuery } from "../agents/queries.ts";
-import { Composer, NEW_DRAFT } from "./composer.tsx";
+import { NewThread } from "./new-thread.tsx";
 import { newThreadRoute } from "./page.ts";
-import { startRun } from "./queries.ts";
 
 const CRUMBS = [{ label: "Threads", to: "/threads" }];
 
-/** Page for a new thread. The server creates the thread when the first input is sent. */
+/** Page for a new thread. */
 export function NewThreadPage() {
   const { assistant: assistant_id } = newThreadRoute.useSearch();
   const navigate = newThreadRoute.useNavigate();
-  const client = useQueryClient();
   const { data: assistants } = useQuery(assistantsQuery);
   const chosen = assistants?.find((each) => each.assistant_id === assistant_id);
-  const start = async (input: unknown) => {
-    if (!assistant_id) throw new Error("No assistant selected. Select an assistant, then send the message again.");
-    const { thread_id } = await api.post<Thread>("/threads", {});
-    await startRun(client, thread_id, { assistant_id, input });
-    await navigate({ to: "/threads/$thread_id", params: { thread_id }, search: {} });
-  };
   return (
     <Page fill title="New thread" crumbs={CRUMBS}>
       <div className="min-h-0 flex-1 overflow-y-auto py-6">
@@ -42,13 +32,9 @@ export function NewThreadPage() {
       </div>
       {assistant_id && (
         <div className="mx-auto w-full max-w-3xl px-6 pb-4 max-sm:px-4">
-          <Composer
-            draft_key={NEW_DRAFT}
+          <NewThread
             assistant_id={assistant_id}
             onAssistant={(assistant) => void navigate({ search: { assistant }, replace: true })}
-            isChat={false}
-            sendLabel="Send"
-            onSend={start}
           />
         </div>
       )}

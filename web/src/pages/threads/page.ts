@@ -1,7 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { MessagesSquare } from "lucide-react";
+import { Inbox, MessagesSquare } from "lucide-react";
 import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
-import { findThreads, needsInput } from "./queries.ts";
+import { findThreads, needsInput, threadCountQuery } from "./queries.ts";
 import { THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
 
 export const threadsRoute = createRoute({
@@ -42,6 +43,8 @@ export interface ThreadView {
   checkpoint?: string;
   /** ID of the assistant for the next run. Default: the last run's assistant. */
   assistant?: string;
+  /** Breakpoints: nodes before which the next runs pause, separated by commas. */
+  pause?: string;
 }
 
 export const threadRoute = createRoute({
@@ -52,12 +55,40 @@ export const threadRoute = createRoute({
     side: SIDES.find((side) => side === search.side),
     checkpoint: textOf(search.checkpoint),
     assistant: textOf(search.assistant),
+    pause: textOf(search.pause),
   }),
   component: lazyRouteComponent(
     whenOnline(() => import("./thread-page.tsx")),
     "ThreadPage",
   ),
 });
+
+export const inboxRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/inbox",
+  validateSearch: (search): { thread?: string } => ({ thread: textOf(search.thread) }),
+  component: lazyRouteComponent(
+    whenOnline(() => import("./inbox/inbox-page.tsx")),
+    "InboxPage",
+  ),
+});
+
+/** Threads that wait for a person: at an interrupt, or because their run was cancelled or stopped at a breakpoint. */
+export const WAITING: ThreadsSearch = { status: "interrupted" };
+
+export const inbox: Page = {
+  nav: {
+    label: "Inbox",
+    to: "/inbox",
+    icon: Inbox,
+    scope: "agents",
+    count: {
+      useCount: () => useQuery(threadCountQuery(WAITING)).data,
+      title: "Threads that need your input or are paused",
+    },
+  },
+  routes: [inboxRoute],
+};
 
 export const threads: Page = {
   nav: { label: "Threads", to: "/threads", icon: MessagesSquare, scope: "agents" },

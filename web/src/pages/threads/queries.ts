@@ -8,6 +8,9 @@ import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
 const PAGE = { threads: 50, steps: 60, runs: 100 };
 
+/** Number of threads in one request to delete threads, which limits the time between two steps of the progress. */
+const DELETED_AT_ONCE = 50;
+
 /** Poll interval of the list of threads. */
 const LIST_POLL_MS = 10_000;
 /** Poll interval of a thread's runs, for a service whose event stream cannot be read. */
@@ -69,15 +72,56 @@ function singleLine(content: unknown): string | undefined {
   return text.replace(/\s+/g, " ").slice(0, 300) || undefined;
 }
 
+/** Key prefix of the queries whose results change with the threads of the workspace. */
+export const threadsKey = ["threads"] as const;
+
 export const threadsQuery = (search: ThreadsSearch) =>
   infiniteQueryOptions({
-    queryKey: ["threads", search],
+    queryKey: [...threadsKey, "list", search],
     queryFn: ({ signal, pageParam: offset }) => findThreads(search, { limit: PAGE.threads, offset }, signal),
     initialPageParam: 0,
     getNextPageParam: (last, all) => (last.length < PAGE.threads ? undefined : all.length * PAGE.threads),
     refetchInterval: LIST_POLL_MS,
     placeholderData: (before) => before,
   });
+
+/** Number of threads that match the filters. The route has no filter for text. */
+export const threadCountQuery = ({ status, metadata }: ThreadsSearch) =>
+  queryOptions({
+    queryKey: [...threadsKey, "count", status, metadata],
+    queryFn: ({ signal }) =>
+      api.post<number>("/threads/count", { status, metadata: parseMetadata(metadata) ?? undefined }, { signal }),
+    refetchInterval: LIST_POLL_MS,
+    placeholderData: (before) => before,
+  });
+
+/**
+ * Deletes threads and stops their active runs.
+ *
+ * @param onProgress called with the number of threads that have been processed
+ * @returns the number of deleted threads, which excludes threads that no longer exist
+ */
+export async function deleteThreads(
+  client: QueryClient,
+  thread_ids: readonly string[],
+  onProgress: (done: number) => void,
+): Promise<number> {
+  let deleted = 0;
+  try {
+    for (let done = 0; done < thread_ids.length; ) {
+      const batch = thread_ids.slice(done, done + DELETED_AT_ONCE);
+      const { pruned_count } = await api.post<{ pruned_count: number }>("/threads/prune", { thread_ids: batch });
+      for (const thread_id of batch) client.removeQueries({ queryKey: threadKey(thread_id) });
+      deleted += pruned_count;
+      done += batch.length;
+      onProgress(done);
+    }
+  } finally {
+    // Also refetches after an error, because earlier batches have been deleted.
+    await client.invalidateQueries({ queryKey: threadsKey });
+  }
+  return deleted;
+}
 
 /** Key prefix of all queries of a thread, for invalidation. */
 export const threadKey = (thread_id: string) => ["thread", thread_id];
@@ -137,6 +181,8 @@ export interface RunRequest {
   command?: { resume: unknown };
   /** ID of the checkpoint to start from. Default: the newest checkpoint. */
   checkpoint_id?: string;
+  /** Nodes before which the run pauses. */
+  interrupt_before?: readonly string[];
 }
 
 /** Options for streaming the events that the thread page shows: tokens, the state after each step, running nodes and custom events. */

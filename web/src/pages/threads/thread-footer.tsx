@@ -1,23 +1,20 @@
 import { CircleAlert, CirclePause, Play } from "lucide-react";
 import { useState } from "react";
-import type { ThreadTask } from "../../../../src/agent-server/contract/records.ts";
+import type { ThreadState, ThreadTask } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Composer } from "./composer.tsx";
 import { messagesOf } from "./conversation/messages.ts";
 import { InterruptCard } from "./interrupt/interrupt-card.tsx";
+import type { RunRequest } from "./queries.ts";
 import { withCounts } from "./side/steps.ts";
 import type { ThreadModel } from "./use-thread.ts";
 import { openTasks } from "./use-thread.ts";
-
-const NO_TASKS: readonly ThreadTask[] = [];
 
 /** Shows the thread's open interrupts and the input of the next run. */
 export function ThreadFooter({ model }: { model: ThreadModel }) {
   const { thread, isPast, live, active_run, runs, state, newest, values } = model;
   const { assistant_id, needsInput, show, start } = model;
   const isIdle = !active_run && !live;
-  const tasks = isIdle && state ? openTasks(state) : NO_TASKS;
-  const hasInterrupt = tasks.some(({ interrupts }) => interrupts.length > 0);
   // The choice to skip is stored per checkpoint, so that it does not apply to the next interrupt.
   const interrupted_at = newest.checkpoint?.checkpoint_id;
   const [skipped_at, setSkippedAt] = useState<string | null>();
@@ -33,23 +30,7 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
             </Button>
           </p>
         )}
-        {tasks.flatMap(({ id, name, interrupts }) =>
-          interrupts.map((interrupt) => (
-            <InterruptCard
-              key={`${state?.checkpoint?.checkpoint_id} ${id} ${interrupt.id}`}
-              interrupt={interrupt}
-              node={name}
-              onAnswer={(answer) => start({ command: { resume: resumeOf(tasks, interrupt.id, answer) } })}
-            />
-          )),
-        )}
-        {isIdle && !isPast && !hasInterrupt && state && state.next.length > 0 && (
-          <ContinueCard
-            key={state.checkpoint?.checkpoint_id}
-            next={state.next}
-            onContinue={() => start({ input: null })}
-          />
-        )}
+        {isIdle && state && <OpenCards state={state} isPast={isPast} onAnswer={start} />}
         {needsInput && !isSkipping ? (
           <p className="flex flex-wrap items-center justify-between gap-2 text-table text-text-2">
             The agent needs your input.
@@ -81,6 +62,37 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
         )}
       </div>
     </div>
+  );
+}
+
+/** The open interrupts of a state. Without interrupts, but with nodes that have not run, a card to continue. */
+export function OpenCards({
+  state,
+  isPast = false,
+  hasKeys = false,
+  onAnswer,
+}: {
+  state: ThreadState;
+  isPast?: boolean;
+  /** Whether the first card has shortcuts. */
+  hasKeys?: boolean;
+  onAnswer(request: Pick<RunRequest, "input" | "command">): Promise<unknown>;
+}) {
+  const tasks = openTasks(state);
+  const [first] = tasks.flatMap(({ interrupts }) => interrupts);
+  const checkpoint_id = state.checkpoint?.checkpoint_id;
+  if (!first && !isPast && state.next.length > 0)
+    return <ContinueCard key={checkpoint_id} next={state.next} onContinue={() => onAnswer({ input: null })} />;
+  return tasks.flatMap(({ id, name, interrupts }) =>
+    interrupts.map((interrupt) => (
+      <InterruptCard
+        key={`${checkpoint_id} ${id} ${interrupt.id}`}
+        interrupt={interrupt}
+        node={name}
+        hasKeys={hasKeys && interrupt === first}
+        onAnswer={(answer) => onAnswer({ command: { resume: resumeOf(tasks, interrupt.id, answer) } })}
+      />
+    )),
   );
 }
 

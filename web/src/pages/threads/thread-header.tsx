@@ -9,7 +9,7 @@ import { Confirm } from "../../ui/overlay/confirm.tsx";
 import { Menu } from "../../ui/overlay/menu.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { Status } from "../../ui/status.tsx";
-import { threadKey } from "./queries.ts";
+import { threadKey, threadsKey } from "./queries.ts";
 
 export function ThreadMenu({ thread_id }: { thread_id: string }) {
   const client = useQueryClient();
@@ -56,7 +56,7 @@ export function ThreadMenu({ thread_id }: { thread_id: string }) {
           await send("DELETE", `/threads/${thread_id}`);
           await navigate({ to: "/threads", search: {} });
           client.removeQueries({ queryKey: threadKey(thread_id) });
-          await client.invalidateQueries({ queryKey: ["threads"] });
+          await client.invalidateQueries({ queryKey: threadsKey });
           toast("Thread deleted");
         }}
       >

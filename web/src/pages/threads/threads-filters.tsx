@@ -1,4 +1,4 @@
-import { type Ref, useRef } from "react";
+import { type ReactNode, type Ref, useRef } from "react";
 import { useKeys } from "../../frame/keys.ts";
 import { Input } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
@@ -10,7 +10,8 @@ import { parseMetadata, THREAD_STATUSES, type ThreadsSearch } from "./thread-fil
 
 const ANY = "*";
 
-export function ThreadsFilters() {
+/** @param children content at the right of the filters */
+export function ThreadsFilters({ children }: { children: ReactNode }) {
   const search = threadsRoute.useSearch();
   const navigate = threadsRoute.useNavigate();
   const searchInput = useRef<HTMLInputElement>(null);
@@ -45,6 +46,7 @@ export function ThreadsFilters() {
         error={parseMetadata(search.metadata) === null ? "Use key=value or a JSON object." : undefined}
         className="w-64"
       />
+      {children}
     </search>
   );
 }

@@ -1,22 +1,24 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
-import { DASH } from "../../ui/format.ts";
+import { count, DASH } from "../../ui/format.ts";
 import { classes } from "../../ui/layout.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table/columns.ts";
+import { selectionColumn, toggled } from "../../ui/table/selection.tsx";
 import { Table } from "../../ui/table/table.tsx";
 import { threadsRoute } from "./page.ts";
-import { type ListedThread, needsInput, threadsQuery } from "./queries.ts";
+import { type ListedThread, needsInput, threadCountQuery, threadsQuery } from "./queries.ts";
 import type { ThreadsSearch } from "./thread-filter.ts";
 import { ThreadStatus } from "./thread-header.tsx";
+import { ThreadSelection } from "./thread-selection.tsx";
 import { ThreadsFilters } from "./threads-filters.tsx";
 
 export function ThreadsPage() {
@@ -25,9 +27,29 @@ export function ThreadsPage() {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(
     threadsQuery(search),
   );
-  const rows = data?.pages.flat();
+  const rows = useMemo(() => data?.pages.flat(), [data]);
   const [selected, setSelected] = useState<string>();
-  useKeys({ n: { does: "New thread", run: () => void navigate({ to: "/threads/new", search: {} }) } });
+  const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
+  // Excludes threads that no longer match the filters: only visible threads can be deleted.
+  const chosen = useMemo(() => new Set(rows?.map(keyOf).filter((id) => marked.has(id))), [rows, marked]);
+  const choose = useCallback((ids: readonly string[]) => setMarked(new Set(ids)), []);
+  const columns = useMemo(
+    () => [
+      selectionColumn({
+        chosen,
+        choose,
+        rows: rows ?? [],
+        keyOf,
+        nameOf: ({ title, thread_id }) => title ?? thread_id,
+      }),
+      ...COLUMNS,
+    ],
+    [chosen, choose, rows],
+  );
+  useKeys({
+    n: { does: "New thread", run: () => void navigate({ to: "/threads/new", search: {} }) },
+    x: { does: "Select thread", run: () => selected && choose(toggled(chosen, selected)) },
+  });
   return (
     <Page
       fill
@@ -40,7 +62,13 @@ export function ThreadsPage() {
         </Button>
       }
     >
-      <ThreadsFilters />
+      <ThreadsFilters>
+        {chosen.size > 0 ? (
+          <ThreadSelection chosen={chosen} onClear={() => choose([])} />
+        ) : (
+          rows && <ThreadCount loaded={rows.length} hasMore={hasNextPage} />
+        )}
+      </ThreadsFilters>
       {error && <ErrorState error={error} retry={() => void refetch()} />}
       {!error && !rows && <SkeletonRows label="Loading threads" height={56} />}
       {rows && (
@@ -49,8 +77,8 @@ export function ThreadsPage() {
           className="flex-1"
           rowHeight={56}
           rows={rows}
-          columns={COLUMNS}
-          keyOf={({ thread_id }) => thread_id}
+          columns={columns}
+          keyOf={keyOf}
           sort={{ by: search.sort ?? "updated_at", descending: search.order !== "asc" }}
           onSort={({ by, descending }) =>
             void navigate({
@@ -71,6 +99,22 @@ export function ThreadsPage() {
         />
       )}
     </Page>
+  );
+}
+
+const keyOf = ({ thread_id }: ListedThread): string => thread_id;
+
+/** Number of threads that match the filters. Threads that match a text are counted only as far as they are loaded. */
+function ThreadCount({ loaded, hasMore }: { loaded: number; hasMore: boolean }) {
+  const search = threadsRoute.useSearch();
+  const { data: total } = useQuery({ ...threadCountQuery(search), enabled: search.q === undefined && hasMore });
+  const known = !hasMore ? loaded : search.q === undefined ? total : loaded;
+  if (known === undefined) return null;
+  return (
+    <output className="ml-auto self-center text-table text-text-2">
+      {count(known)}
+      {hasMore && search.q !== undefined && "+"} {known === 1 ? "thread" : "threads"}
+    </output>
   );
 }
 

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { readEvents } from "../../api/events.ts";
 import { type Live, liveOf, withEvent } from "./conversation/live-run.ts";
-import { runsQuery, threadKey } from "./queries.ts";
+import { runsQuery, threadKey, threadsKey } from "./queries.ts";
 
 /**
  * Refetches the thread's runs when a run starts or ends, also a run of another client. Hidden pages do not hold a connection, because
@@ -12,23 +12,29 @@ export function useThreadEvents(thread_id: string): void {
   const client = useQueryClient();
   useEffect(() => {
     let abort = new AbortController();
-    const refetch = () => client.invalidateQueries({ queryKey: runsQuery(thread_id).queryKey });
+    const refetch = () => {
+      // The status of the thread changes with its runs, and so does the number of waiting threads.
+      void client.invalidateQueries({ queryKey: threadsKey });
+      return client.invalidateQueries({ queryKey: runsQuery(thread_id).queryKey });
+    };
     const follow = async ({ signal }: AbortController) => {
       const events = readEvents(`/threads/${thread_id}/stream`, { query: { stream_modes: "lifecycle" }, signal });
       for await (const _ of events) await refetch();
     };
-    const onVisibility = () => {
+    const connect = () => {
       abort.abort();
-      if (document.visibilityState === "hidden") return;
+      if (document.visibilityState === "hidden" || !navigator.onLine) return;
       abort = new AbortController();
       // After an error, for example of a deleted thread, the runs are polled only.
       void follow(abort).catch(() => undefined);
       void refetch();
     };
-    onVisibility();
-    document.addEventListener("visibilitychange", onVisibility);
+    connect();
+    document.addEventListener("visibilitychange", connect);
+    window.addEventListener("online", connect);
     return () => {
-      document.removeEventListener("visibilitychange", onVisibility);
+      document.removeEventListener("visibilitychange", connect);
+      window.removeEventListener("online", connect);
       abort.abort();
     };
   }, [client, thread_id]);

@@ -37,6 +37,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
   /** Whether the newest state has an open interrupt, even if a past state is shown. */
   const needsInput = !active_run && !live && openTasks(state).some(({ interrupts }) => interrupts.length > 0);
   const isPast = search.checkpoint !== undefined;
+  const breakpoints = search.pause?.split(",");
   const assistant_id = search.assistant ?? runs[0]?.assistant_id ?? textOf(thread.metadata.assistant_id);
 
   /** Updates the view in the URL. @param replace replaces the browser history entry instead of adding an entry */
@@ -46,7 +47,12 @@ export function useThread({ thread, runs, state }: ThreadData) {
   /** @throws Error with a message for the user */
   const start = async (request: Omit<RunRequest, "assistant_id">) => {
     if (!assistant_id) throw new Error("No assistant selected. Select an assistant, then try again.");
-    await startRun(client, thread_id, { assistant_id, checkpoint_id: search.checkpoint, ...request });
+    await startRun(client, thread_id, {
+      assistant_id,
+      checkpoint_id: search.checkpoint,
+      interrupt_before: breakpoints,
+      ...request,
+    });
     if (isPast) show({ checkpoint: undefined });
   };
 
@@ -75,6 +81,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
     live,
     past,
     isPast,
+    breakpoints,
     history: useSteps(thread_id, runs),
     assistant_id,
     newest: state,

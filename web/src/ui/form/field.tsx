@@ -1,8 +1,8 @@
-import { type ComponentProps, type FormEvent, type KeyboardEvent, type ReactNode, useId } from "react";
+import { type ComponentProps, type FormEvent, type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import { classes } from "../layout.tsx";
 
 const BOX =
-  "w-full rounded-md border border-line-strong bg-raised px-2.5 text-body text-text transition-colors hover:not-disabled:border-text-3 disabled:opacity-55 aria-invalid:border-error";
+  "w-full rounded-md border border-line-strong bg-raised px-2.5 text-body text-text transition-colors hover:not-disabled:border-text-3 disabled:opacity-55 aria-invalid:border-error user-invalid:border-error";
 
 export function Input({ className, ...props }: ComponentProps<"input">) {
   return <input autoComplete="off" spellCheck={false} className={classes(BOX, "h-8", className)} {...props} />;
@@ -45,6 +45,51 @@ const RequiredMark = () => (
   </span>
 );
 
+/** Describes the first of its rules that an input breaks. */
+function problemOf(input: HTMLInputElement): string {
+  const { validity, type } = input;
+  if (validity.valueMissing) return MISSING[type] ?? "Enter a value.";
+  if (validity.badInput) return "Enter a number.";
+  if (validity.stepMismatch) return "Enter a whole number.";
+  if (validity.rangeUnderflow) return `Must be at least ${input.min}.`;
+  if (validity.rangeOverflow) return `Must be at most ${input.max}.`;
+  return validity.patternMismatch && input.title ? input.title : input.validationMessage;
+}
+
+const MISSING: Record<string, string> = { radio: "Select an option.", file: "Select a file." };
+
+/**
+ * Shows what is wrong with an input in the page, in the language and the style of the page, instead of in the browser's bubble. The first
+ * invalid input of the form gets the focus.
+ */
+function useValidation() {
+  const [problem, setProblem] = useState<string>();
+  return {
+    problem,
+    listeners: {
+      onInvalidCapture: (event: FormEvent) => {
+        const input = event.target as HTMLInputElement;
+        event.preventDefault();
+        setProblem(problemOf(input));
+        const first = [...(input.form?.elements ?? [])].find((each) => each.matches(":invalid:not(fieldset)"));
+        if (first === input) input.focus();
+      },
+      onInput: () => setProblem(undefined),
+    },
+  };
+}
+
+/** Inputs without labels of their own, such as the inputs of a table, with their problem below. */
+export function InputRow({ className, children }: { className: string; children: ReactNode }) {
+  const { problem, listeners } = useValidation();
+  return (
+    <div {...listeners}>
+      <div className={className}>{children}</div>
+      <FormError error={problem} />
+    </div>
+  );
+}
+
 /** Radio buttons for a choice of one option. */
 export function RadioGroup<Value extends string>({
   legend,
@@ -67,8 +112,9 @@ export function RadioGroup<Value extends string>({
   /** Whether to show the legend to screen readers only. */
   hideLegend?: boolean;
 }) {
+  const { problem, listeners } = useValidation();
   return (
-    <fieldset className={inline ? "flex flex-wrap gap-x-5 gap-y-1" : "grid gap-1.5"}>
+    <fieldset {...listeners} className={inline ? "flex flex-wrap gap-x-5 gap-y-1" : "grid gap-1.5"}>
       <legend className={hideLegend ? "sr-only" : "mb-1 font-medium text-table"}>
         {legend}
         {required && <RequiredMark />}
@@ -90,6 +136,7 @@ export function RadioGroup<Value extends string>({
           </span>
         </label>
       ))}
+      <FormError error={problem} />
     </fieldset>
   );
 }
@@ -126,18 +173,20 @@ export function Field({
   children(props: { id: string; "aria-describedby"?: string; "aria-invalid"?: true }): ReactNode;
 }) {
   const id = useId();
-  const note = error ?? hint;
+  const { problem, listeners } = useValidation();
+  const shown = problem ?? error;
+  const note = shown ?? hint;
   return (
-    <div className="grid grid-cols-1 content-start gap-1">
+    <div {...listeners} className="grid grid-cols-1 content-start gap-1">
       <div className="flex gap-0.5 font-medium text-table">
         <label htmlFor={id} className="min-w-0 [overflow-wrap:anywhere]">
           {label}
         </label>
         {isRequired && <RequiredMark />}
       </div>
-      {children({ id, "aria-describedby": note ? `${id}-note` : undefined, "aria-invalid": error ? true : undefined })}
+      {children({ id, "aria-describedby": note ? `${id}-note` : undefined, "aria-invalid": shown ? true : undefined })}
       {note && (
-        <p id={`${id}-note`} className={classes("text-table", error ? "text-error" : "text-text-3")}>
+        <p id={`${id}-note`} className={classes("text-table", shown ? "text-error" : "text-text-3")}>
           {note}
         </p>
       )}

@@ -71,11 +71,6 @@ export function JsonEditor({
           autoFocus={autoFocus}
           value={text}
           onChange={(event) => change(event.target.value)}
-          // Suppresses the browser's message, because the error is shown below the field.
-          onInvalid={(event) => {
-            event.preventDefault();
-            event.currentTarget.focus();
-          }}
         />
       )}
     </Field>

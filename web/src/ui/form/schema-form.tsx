@@ -56,7 +56,7 @@ interface SchemaFieldProps {
 }
 
 function SchemaField({ name, schema, root, depth, required, value, onChange }: SchemaFieldProps) {
-  const label = `${schema.title ?? name}${required ? "" : " (optional)"}`;
+  const label = schema.title ?? name;
   const hint = schema.description;
   const schemaKind = kindOf(schema);
   const kind = schemaKind === "object" && depth >= MAX_DEPTH ? "json" : schemaKind;
@@ -82,8 +82,10 @@ function SchemaField({ name, schema, root, depth, required, value, onChange }: S
     return <JsonEditor label={label} hint={description} mayBeText={mayBeText} value={value} onChange={onChange} />;
   }
   return (
-    <Field label={label} hint={hint}>
-      {(props) => <Control {...props} kind={kind} schema={schema} value={value} onChange={onChange} />}
+    <Field label={label} hint={hint} isRequired={required}>
+      {(props) => (
+        <Control {...props} required={required} kind={kind} schema={schema} value={value} onChange={onChange} />
+      )}
     </Field>
   );
 }
@@ -91,6 +93,7 @@ function SchemaField({ name, schema, root, depth, required, value, onChange }: S
 interface ControlProps {
   id: string;
   "aria-describedby"?: string;
+  required: boolean;
   kind: "text" | "number" | "integer" | "choice";
   schema: JsonSchema;
   value: unknown;

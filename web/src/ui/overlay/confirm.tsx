@@ -10,6 +10,7 @@ export function Confirm({
   title,
   action,
   children,
+  progress,
   onConfirm,
 }: {
   open: boolean;
@@ -17,6 +18,8 @@ export function Confirm({
   title: string;
   action: string;
   children: ReactNode;
+  /** Progress of the action, while it is executed. */
+  progress?: ReactNode;
   onConfirm(): Promise<unknown>;
 }) {
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
@@ -49,6 +52,7 @@ export function Confirm({
         </>
       }
     >
+      {state.busy && progress}
       {state.error && <FormError error={state.error} />}
     </Dialog>
   );

@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { Fragment, useRef } from "react";
+import { Fragment, type RefObject, useLayoutEffect, useRef, useState } from "react";
 import { classes } from "../layout.tsx";
 import type { Column } from "./columns.ts";
 import { isRowClick, useVisibleRange } from "./row-events.ts";
@@ -18,11 +18,15 @@ export function TableCards<Row>({
   onEnd,
   onRange,
   className,
+  scroller: outer,
 }: TableProps<Row>) {
-  const scroller = useRef<HTMLElement>(null);
+  const own = useRef<HTMLElement>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const scrollMargin = useOffset(list, outer);
   const virtual = useVirtualizer({
     count: rows.length,
-    getScrollElement: () => scroller.current,
+    getScrollElement: () => outer ?? own.current,
+    scrollMargin,
     estimateSize: () => ESTIMATE_PX,
     getItemKey: (index) => keyOf(rows[index] as Row),
     overscan: 4,
@@ -38,8 +42,13 @@ export function TableCards<Row>({
     .filter((column) => column !== title && column.card !== "hidden" && column.card !== "beside")
     .sort((a, b) => order(a) - order(b));
   return (
-    <section ref={scroller} tabIndex={0} aria-label={name} className={classes("min-h-0 overflow-y-auto", className)}>
-      <ul className="relative" style={{ height: virtual.getTotalSize() }}>
+    <section
+      ref={own}
+      tabIndex={0}
+      aria-label={name}
+      className={classes("min-h-0", outer === undefined && "overflow-y-auto", className)}
+    >
+      <ul ref={list} className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, key, start }) => {
           const row = rows[index] as Row;
           return (
@@ -47,9 +56,9 @@ export function TableCards<Row>({
               key={key}
               ref={virtual.measureElement}
               data-index={index}
-              style={{ transform: `translateY(${start}px)` }}
+              style={{ transform: `translateY(${start - scrollMargin}px)` }}
               className={classes(
-                "absolute inset-x-0 top-0 border-line border-b px-3 py-2.5",
+                "absolute inset-x-0 top-0 border-line border-b px-4 py-2.5",
                 keyOf(row) === selected && "bg-selected",
               )}
             >
@@ -86,4 +95,20 @@ export function TableCards<Row>({
       </ul>
     </section>
   );
+}
+
+/** Distance of an element from the beginning of what its scroller scrolls, in pixels. 0 without a scroller. */
+function useOffset(element: RefObject<HTMLElement | null>, scroller: HTMLElement | null | undefined): number {
+  const [offset, setOffset] = useState(0);
+  useLayoutEffect(() => {
+    const content = scroller?.firstElementChild;
+    if (!scroller || !content) return;
+    const observer = new ResizeObserver(() => {
+      const top = element.current?.getBoundingClientRect().top ?? 0;
+      setOffset(top - scroller.getBoundingClientRect().top + scroller.scrollTop);
+    });
+    observer.observe(content);
+    return () => observer.disconnect();
+  }, [element, scroller]);
+  return offset;
 }

@@ -5,6 +5,9 @@ import type { SizedColumn, Sort } from "./columns.ts";
 
 const STEP_PX = 16;
 
+/** In a table as wide as the page, the first column begins where the page's title begins. */
+export const FIRST_CELL = "pl-(--table-start,12px)";
+
 /** Sticky header of a table. A click sorts by the column, and dragging a column's right edge resizes the column. */
 export function TableHead<Row>({
   sized,
@@ -38,6 +41,7 @@ export function TableHead<Row>({
             style={{ width, left, flexGrow: column.grow && !isResized ? 1 : 0 }}
             className={classes(
               "group/head relative flex min-w-0 shrink-0 items-center px-3",
+              index === 0 && FIRST_CELL,
               column.numeric && "justify-end",
               left !== undefined && "sticky z-[1] bg-sunken",
             )}

@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { classes } from "../layout.tsx";
 import type { SizedColumn } from "./columns.ts";
+import { FIRST_CELL } from "./head.tsx";
 import { isRowClick } from "./row-events.ts";
 
 /** A rendered column with its index among all columns. */
@@ -49,6 +50,7 @@ function GridRow<Row>({ row, index, drawn, height, isSelected, onOpen }: TableRo
           style={{ width, left, marginLeft: gap || undefined, flexGrow: column.grow && !isResized ? 1 : 0 }}
           className={classes(
             "flex min-w-0 shrink-0 items-center overflow-hidden px-3",
+            at === 0 && FIRST_CELL,
             column.numeric && "justify-end font-mono",
             left !== undefined && "sticky z-[1] bg-inherit",
           )}

@@ -28,6 +28,8 @@ export interface TableProps<Row> {
   onRange?: (first: number, last: number) => void;
   /** Called with the widths of the columns when these change. */
   onWidths?: (widths: readonly number[]) => void;
+  /** Element that scrolls the cards of a narrow screen together with what is above them. Default: the cards scroll by themselves. */
+  scroller?: HTMLElement | null;
   /** Shown instead of a table without rows. */
   empty?: ReactNode;
   className?: string;

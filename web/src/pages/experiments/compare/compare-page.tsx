@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useCallback, useMemo, useState } from "react";
 import { Page } from "../../../frame/header.tsx";
 import { useKeys } from "../../../frame/keys.ts";
+import { isNarrow, useMedia } from "../../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { usePreviewKeys } from "../preview.ts";
 import { datasetQuery } from "../queries.ts";
@@ -116,36 +117,42 @@ function Comparison({
     if (row) onChange({ row: row.example_id }, { replace: search.row !== undefined });
   };
   const select = (slot: Slot) => (search.row === undefined ? setSelected(slot.row?.example_id) : open(slot));
+  const narrow = useMedia(isNarrow);
+  const [area, setArea] = useState<HTMLElement | null>(null);
   return (
-    <>
-      <Verdict view={view} search={search} onFocus={setFocused} onChange={onChange} />
-      <Matrix
-        view={view}
-        search={search}
-        focused={focused}
-        widths_json={widths_json}
-        onChange={onChange}
-        {...actions}
-      />
-      <FilterBar
-        view={view}
-        search={search}
-        focused={focused}
-        total={rows.total}
-        onChange={onChange}
-        actions={<ExportMenu exporting={exporting} />}
-      />
-      <RowsTable
-        view={view}
-        search={search}
-        rows={rows}
-        focused={focused}
-        selected={selected}
-        onSelect={select}
-        onOpen={open}
-        onChange={onChange}
-        onWidths={onWidths}
-      />
+    // On a phone, all parts scroll together.
+    <div ref={setArea} className="flex min-h-0 flex-1 flex-col max-sm:relative max-sm:block max-sm:overflow-y-auto">
+      <div className="flex min-h-0 flex-1 flex-col max-sm:block">
+        <Verdict view={view} search={search} onFocus={setFocused} onChange={onChange} />
+        <Matrix
+          view={view}
+          search={search}
+          focused={focused}
+          widths_json={widths_json}
+          onChange={onChange}
+          {...actions}
+        />
+        <FilterBar
+          view={view}
+          search={search}
+          focused={focused}
+          total={rows.total}
+          onChange={onChange}
+          actions={<ExportMenu exporting={exporting} />}
+        />
+        <RowsTable
+          view={view}
+          search={search}
+          rows={rows}
+          focused={focused}
+          selected={selected}
+          onSelect={select}
+          onOpen={open}
+          onChange={onChange}
+          onWidths={onWidths}
+          scroller={narrow ? area : undefined}
+        />
+      </div>
       <RowDetail
         view={view}
         search={search}
@@ -155,6 +162,6 @@ function Comparison({
         onChange={onChange}
         onClose={() => onChange({ row: undefined })}
       />
-    </>
+    </div>
   );
 }

@@ -52,7 +52,7 @@ export function Verdict({
   return (
     <section
       aria-label="Differences from the baseline"
-      className="flex shrink-0 items-center gap-4 border-line border-b px-3 py-1 text-table"
+      className="flex shrink-0 items-center gap-4 border-line border-b px-6 py-1 text-table max-sm:px-4"
     >
       <div className="flex min-h-7 min-w-0 flex-1 items-center gap-x-5 max-sm:flex-col max-sm:items-stretch">
         {findings.slice(0, MAX_FINDINGS).map((finding) => (

@@ -32,8 +32,8 @@ export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(
       ) : example ? (
         <div className="grid gap-5">
           {example.source_run_id && <RunTraceLink run_id={example.source_run_id} label="Open source run" />}
-          <Payload title="Input" value={example.inputs} />
-          <Payload title="Expected" value={example.outputs} />
+          <Payload title="Input" value={example.inputs} isPlain />
+          <Payload title="Expected" value={example.outputs} isPlain />
           {example.metadata && Object.keys(example.metadata).length > 0 && (
             <DetailSection title="Metadata">
               <JsonTree value={example.metadata} open={3} />

@@ -4,28 +4,16 @@ import { count, percent, seconds } from "../../../ui/format.ts";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { Badge } from "../../../ui/status.tsx";
 import type { Column, Sort } from "../../../ui/table/columns.ts";
-import { MAX_EXPERIMENTS } from "../compare/selected-experiments.ts";
+import { type Selection, selectionColumn } from "../../../ui/table/selection.tsx";
 import { type Metric, metadataOf, summaryOf } from "../metrics.ts";
 import { SessionMenu } from "../sessions/session-menu.tsx";
 
-export interface Selection {
-  chosen: ReadonlySet<string>;
-  baseline: string | null;
-  toggle(session_id: string): void;
-  /** IDs of the rows, in table order. */
-  all: readonly string[];
-  choose(session_ids: readonly string[]): void;
-}
-
-export const columnsOf = (metrics: readonly Metric[], choice: Selection): Column<Session>[] => [
-  {
-    id: "chosen",
-    header: <SelectAll {...choice} />,
-    cell: ({ id, name }) => <SelectBox id={id} name={name} choice={choice} />,
-    width: 44,
-    sticky: true,
-    card: "beside",
-  },
+export const columnsOf = (
+  metrics: readonly Metric[],
+  selection: Selection<Session>,
+  baseline: string | null,
+): Column<Session>[] => [
+  selectionColumn(selection),
   {
     id: "name",
     header: "Experiment",
@@ -39,7 +27,7 @@ export const columnsOf = (metrics: readonly Metric[], choice: Selection): Column
         >
           {name}
         </Link>
-        {id === choice.baseline && <Badge>baseline</Badge>}
+        {id === baseline && <Badge>baseline</Badge>}
       </span>
     ),
     width: 280,
@@ -109,7 +97,7 @@ export const columnsOf = (metrics: readonly Metric[], choice: Selection): Column
   {
     id: "menu",
     header: <span className="sr-only">Actions</span>,
-    cell: (session) => <SessionMenu session={session} isBaseline={session.id === choice.baseline} small />,
+    cell: (session) => <SessionMenu session={session} isBaseline={session.id === baseline} small />,
     width: 56,
     card: "beside",
   },
@@ -132,39 +120,6 @@ const feedbackColumn = ({ id, name, isLowerBetter }: Metric): Column<Session> =>
     card: "first",
   };
 };
-
-/** Checkbox that selects all experiments, up to the maximum of a comparison, or clears the selection. */
-function SelectAll({ all, chosen, choose }: Selection) {
-  const selectable = all.slice(0, MAX_EXPERIMENTS);
-  const isChosen = selectable.length > 0 && selectable.every((id) => chosen.has(id));
-  const label = all.length > MAX_EXPERIMENTS ? `Select the first ${MAX_EXPERIMENTS}` : "Select all";
-  return (
-    <input
-      type="checkbox"
-      aria-label={label}
-      title={label}
-      className="block size-3.5 accent-accent"
-      checked={isChosen}
-      onChange={() => choose(isChosen ? [] : selectable)}
-    />
-  );
-}
-
-function SelectBox({ id, name, choice }: { id: string; name: string; choice: Selection }) {
-  const isChosen = choice.chosen.has(id);
-  const isFull = !isChosen && choice.chosen.size >= MAX_EXPERIMENTS;
-  return (
-    <input
-      type="checkbox"
-      aria-label={`Select ${name}`}
-      title={isFull ? `A comparison can have at most ${MAX_EXPERIMENTS} experiments` : undefined}
-      className="block size-3.5 accent-accent"
-      checked={isChosen}
-      disabled={isFull}
-      onChange={() => choice.toggle(id)}
-    />
-  );
-}
 
 /** Sorts experiments by a column. Missing values come last in both directions. */
 export function sorted(sessions: readonly Session[], metrics: readonly Metric[], { by, descending }: Sort): Session[] {

@@ -6,7 +6,9 @@ import { useKeys } from "../../../frame/keys.ts";
 import { Input } from "../../../ui/form/field.tsx";
 import { shellQuote } from "../../../ui/format.ts";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { toggled } from "../../../ui/table/selection.tsx";
 import { Table } from "../../../ui/table/table.tsx";
+import { MAX_EXPERIMENTS } from "../compare/selected-experiments.ts";
 import { metricsOf } from "../metrics.ts";
 import { keysQuery, MAX_SESSIONS, sessionsQuery } from "../queries.ts";
 import { type DatasetSearch, datasetRoute, sortOf, sortText } from "../routes.ts";
@@ -16,6 +18,9 @@ import { SelectionBar } from "./selection-bar.tsx";
 import { Trends } from "./trends.tsx";
 
 const DEFAULT_SORT = "-start";
+
+const LIMIT = { max: MAX_EXPERIMENTS, reason: `A comparison can have at most ${MAX_EXPERIMENTS} experiments` };
+const keyOf = ({ id }: Session): string => id;
 
 export function ExperimentsTab({ dataset }: { dataset: Dataset }) {
   const { data: sessions, error, refetch } = useQuery(sessionsQuery(dataset.id));
@@ -50,10 +55,6 @@ function ExperimentsTable({
   const go = (changed: DatasetSearch) =>
     void navigate({ params: { id: dataset.id }, search: { ...search, ...changed }, replace: true });
   const chosen = useMemo(() => chosenOf(search.chosen, sessions), [search.chosen, sessions]);
-  const toggle = (id: string) => {
-    const ids = chosen.has(id) ? [...chosen].filter((each) => each !== id) : [...chosen, id];
-    go({ chosen: ids.join(",") || undefined });
-  };
   const choose = (ids: readonly string[]) => go({ chosen: ids.join(",") || undefined });
   const rows = useMemo(() => {
     const named = sessions.filter(({ name }) => name.toLowerCase().includes(q.toLowerCase()));
@@ -61,7 +62,7 @@ function ExperimentsTable({
   }, [sessions, metrics, q, given]);
   const baseline = dataset.baseline_experiment_id;
   useKeys({
-    x: { does: "Select experiment", run: () => focused_id && toggle(focused_id) },
+    x: { does: "Select experiment", run: () => focused_id && choose(toggled(chosen, focused_id)) },
     b: {
       does: "Set as baseline",
       run: () => focused_id && void setBaseline(focused_id === baseline ? null : focused_id),
@@ -86,8 +87,12 @@ function ExperimentsTable({
       <Table
         name="Experiments"
         rows={rows}
-        columns={columnsOf(metrics, { chosen, baseline, toggle, all: rows.map(({ id }) => id), choose })}
-        keyOf={({ id }) => id}
+        columns={columnsOf(
+          metrics,
+          { chosen, choose, rows, keyOf, nameOf: ({ name }) => name, limit: LIMIT },
+          baseline,
+        )}
+        keyOf={keyOf}
         sort={sort}
         onSort={(order) => go({ sort: sortText(order, DEFAULT_SORT) })}
         selected={focused_id}

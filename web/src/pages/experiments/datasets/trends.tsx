@@ -9,7 +9,7 @@ import { ChangeMark } from "../compare/change-mark.tsx";
 import { deltaText } from "../compare/difference-text.ts";
 import { differencesQuery } from "../compare/queries.ts";
 import { isSignificant, signOf } from "../compare/view.ts";
-import { byAge, type Metric } from "../metrics.ts";
+import { byAge, type Metric, newestPair } from "../metrics.ts";
 
 /**
  * Each metric's trend over a dataset's experiments, and the newest experiment's difference from the baseline or from the
@@ -25,9 +25,7 @@ export function Trends({
   metrics: readonly Metric[];
 }) {
   const inOrder = [...sessions].sort(byAge);
-  const newest = inOrder.at(-1);
-  const baseline = inOrder.find((session) => session.id === baseline_experiment_id && session !== newest);
-  const from = baseline ?? inOrder.at(-2);
+  const { newest, from } = newestPair(sessions, baseline_experiment_id) ?? {};
   const { data: differences } = useQuery({
     ...differencesQuery(id, from && newest ? [from.id, newest.id] : [], true),
     enabled: from !== undefined,
@@ -47,7 +45,7 @@ export function Trends({
           <span className="block truncate" title={from.name}>
             vs. {from.name}
           </span>
-          <span className="block">({baseline ? "baseline" : "previous"})</span>
+          <span className="block">({from.id === baseline_experiment_id ? "baseline" : "previous"})</span>
         </p>
       )}
       {metrics.map((metric) => {

@@ -51,15 +51,15 @@ function Detail({ run, keys }: { run: ExperimentRun; keys: readonly Key[] }) {
     <div className="grid gap-5">
       <RunTraceLink run_id={run.id} label="Open trace" />
       {example?.name && <p className="text-table text-text-2">Example {example.name}</p>}
-      <Feedback run_id={run.id} keys={keys} />
       {run.error !== null && (
         <DetailSection title="Error">
           <pre className="whitespace-pre-wrap break-words rounded-md bg-error-bg px-3 py-2">{run.error}</pre>
         </DetailSection>
       )}
-      <Payload title="Input" value={run.inputs} />
-      {example?.outputs && <Payload title="Expected" value={example.outputs} />}
-      <Payload title="Output" value={run.outputs} />
+      <Payload title="Input" value={run.inputs} isPlain />
+      {example?.outputs && <Payload title="Expected" value={example.outputs} isPlain />}
+      <Payload title="Output" value={run.outputs} isPlain />
+      <Feedback run_id={run.id} keys={keys} />
       {metadata && Object.keys(metadata).length > 0 && (
         <DetailSection title="Metadata">
           <JsonTree value={metadata} open={3} />

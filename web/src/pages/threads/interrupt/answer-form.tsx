@@ -46,7 +46,7 @@ export function AnswerForm({
       {fields ? (
         <SchemaForm schema={fields} value={answer as Record<string, unknown>} onChange={setAnswer} />
       ) : typeof choice.draft === "string" ? (
-        <Field label={choice.kind === "reject" ? "Reason (optional)" : "Response"}>
+        <Field label={choice.kind === "reject" ? "Reason" : "Response"}>
           {(props) => (
             <TextArea
               {...props}
@@ -88,6 +88,5 @@ function schemaOfDraft(draft: unknown): JsonSchema | undefined {
   if (fields.length === 0 || !fields.every(([, value]) => (typeof value) in SCHEMA_TYPES)) return undefined;
   return {
     properties: Object.fromEntries(fields.map(([name, value]) => [name, { type: SCHEMA_TYPES[typeof value] }])),
-    required: fields.map(([name]) => name),
   };
 }

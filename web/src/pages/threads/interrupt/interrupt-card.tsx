@@ -1,6 +1,7 @@
 import { CirclePause } from "lucide-react";
 import { useMemo, useState } from "react";
 import type { Interrupt } from "../../../../../src/agent-server/contract/records.ts";
+import { useKeys } from "../../../frame/keys.ts";
 import { Button } from "../../../ui/button.tsx";
 import type { JsonSchema } from "../../../ui/form/json-schema.ts";
 import { JsonTree } from "../../../ui/json-tree.tsx";
@@ -19,11 +20,14 @@ export function InterruptCard({
   interrupt,
   node,
   onAnswer,
+  hasKeys = false,
 }: {
   interrupt: Interrupt;
   /** Name of the node that raised the interrupt. */
   node: string | undefined;
   onAnswer(resume: unknown): Promise<unknown>;
+  /** Whether `a` approves and `r` rejects. */
+  hasKeys?: boolean;
 }) {
   const { text, detail, choices, link } = useMemo(() => questionOf(interrupt), [interrupt]);
   // The choice whose answer is being edited. The other choices are then hidden, because "Approve" would submit the original value.
@@ -38,6 +42,16 @@ export function InterruptCard({
   const offered: Choice[] = schema
     ? [{ ...RAW, label: "Respond", kind: "respond", draft: {} }, RAW]
     : [...choices, RAW];
+  const choose = (choice: Choice) => {
+    if (choice.draft === undefined) void answer(choice.resume(undefined));
+    else setChosen(choice);
+  };
+  const keyOf = (kind: Choice["kind"]) => {
+    const choice = hasKeys && !chosen && !state.busy ? offered.find((each) => each.kind === kind) : undefined;
+    return choice && { does: choice.label, run: () => choose(choice) };
+  };
+  const [approve, reject] = [keyOf("approve"), keyOf("reject")];
+  useKeys({ ...(approve && { a: approve }), ...(reject && { r: reject }) });
   return (
     <section
       aria-label="Needs your input"
@@ -81,10 +95,7 @@ export function InterruptCard({
               autoFocus={choice.label === cancelled?.label}
               look={index === 0 ? "primary" : choice.kind === "reject" ? "danger" : "plain"}
               disabled={state.busy}
-              onClick={() => {
-                if (choice.draft === undefined) void answer(choice.resume(undefined));
-                else setChosen(choice);
-              }}
+              onClick={() => choose(choice)}
             >
               {choice.label}
               {choice.draft !== undefined && "…"}

@@ -1,4 +1,4 @@
-import { GitFork } from "lucide-react";
+import { GitFork, Pencil } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { useKeys } from "../../../frame/keys.ts";
 import { Button } from "../../../ui/button.tsx";
@@ -14,6 +14,7 @@ export function History({
   shown,
   onShow,
   onFork,
+  onEdit,
   onMore,
 }: {
   steps: readonly Step[];
@@ -21,6 +22,7 @@ export function History({
   shown: string | undefined;
   onShow(checkpoint_id: string | undefined): void;
   onFork(step: Step): void;
+  onEdit(step: Step): void;
   /** Loads older steps. Undefined if all steps are loaded. */
   onMore: (() => void) | undefined;
 }) {
@@ -49,6 +51,7 @@ export function History({
             isShown={index === at}
             onShow={() => onShow(index === 0 ? undefined : step.checkpoint_id)}
             onFork={() => onFork(step)}
+            onEdit={() => onEdit(step)}
           />
         ))}
       </ol>
@@ -66,11 +69,13 @@ function HistoryStep({
   isShown,
   onShow,
   onFork,
+  onEdit,
 }: {
   step: Step;
   isShown: boolean;
   onShow(): void;
   onFork(): void;
+  onEdit(): void;
 }) {
   const item = useRef<HTMLLIElement>(null);
   useEffect(() => {
@@ -107,9 +112,12 @@ function HistoryStep({
           </span>
         </button>
         {isShown && (
-          <div className="px-2 pb-2 pl-9">
+          <div className="flex flex-wrap gap-2 px-2 pb-2 pl-9">
             <Button small onClick={onFork}>
               <GitFork size={13} aria-hidden /> Fork from here
+            </Button>
+            <Button small onClick={onEdit}>
+              <Pencil size={13} aria-hidden /> Edit state…
             </Button>
           </div>
         )}

@@ -1,13 +1,16 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Segmented } from "../../../ui/form/segmented.tsx";
 import type { NodeState } from "../../../ui/graph.tsx";
 import { isNarrow, useMedia } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { toggled } from "../../../ui/table/selection.tsx";
 import { AssistantDrawing } from "../../agents/drawing.tsx";
 import type { Side } from "../page.ts";
 import type { ThreadModel } from "../use-thread.ts";
+import { EditState } from "./edit-state.tsx";
 import { History } from "./history.tsx";
+import type { Step } from "./steps.ts";
 import { Runs } from "./thread-runs.tsx";
 
 export function ThreadSide({ model }: { model: ThreadModel }) {
@@ -20,24 +23,41 @@ export function ThreadSide({ model }: { model: ThreadModel }) {
 }
 
 function Content({ side, model }: { side: Side; model: ThreadModel }) {
-  const { thread, runs, history, search, show, fork } = model;
+  const { thread, runs, history } = model;
   if (side === "runs") return <Runs thread_id={thread.thread_id} runs={runs} />;
   if (side === "graph") return <ThreadGraph model={model} />;
   if (history.error) return <ErrorState error={history.error} retry={() => void history.refetch()} />;
   if (history.isPending) return <SkeletonRows label="Loading history" />;
+  return <ThreadHistory model={model} />;
+}
+
+function ThreadHistory({ model: { thread, history, search, show, fork } }: { model: ThreadModel }) {
+  const [edited, setEdited] = useState<Step>();
   return (
-    <History
-      steps={history.steps}
-      shown={search.checkpoint}
-      onShow={(checkpoint) => show({ checkpoint }, search.checkpoint !== undefined)}
-      onFork={(step) => void fork(step)}
-      onMore={history.hasNextPage ? () => void history.fetchNextPage() : undefined}
-    />
+    <>
+      <History
+        steps={history.steps}
+        shown={search.checkpoint}
+        onShow={(checkpoint) => show({ checkpoint }, search.checkpoint !== undefined)}
+        onFork={(step) => void fork(step)}
+        onEdit={setEdited}
+        onMore={history.hasNextPage ? () => void history.fetchNextPage() : undefined}
+      />
+      {edited && (
+        <EditState
+          thread_id={thread.thread_id}
+          checkpoint_id={edited.checkpoint_id}
+          onSaved={(checkpoint_id) => fork({ ...edited, checkpoint_id })}
+          onClose={() => setEdited(undefined)}
+        />
+      )}
+    </>
   );
 }
 
 /** Graph of the active run with the running nodes marked, or graph of the next run with the next nodes marked. */
-function ThreadGraph({ model: { live, active_run, assistant_id, state } }: { model: ThreadModel }) {
+function ThreadGraph({ model }: { model: ThreadModel }) {
+  const { live, active_run, assistant_id, state, breakpoints, show } = model;
   const shown = live ? (active_run?.assistant_id ?? assistant_id) : assistant_id;
   if (!shown)
     return (
@@ -50,7 +70,17 @@ function ThreadGraph({ model: { live, active_run, assistant_id, state } }: { mod
       return live.running.some(({ name, subgraphs }) => [...subgraphs, name][0] === node) ? "running" : undefined;
     return state?.next.includes(node) ? "next" : undefined;
   };
-  return <AssistantDrawing assistant_id={shown} stateOf={stateOf} />;
+  return (
+    <>
+      <p className="mb-2 text-table text-text-3">Select a node to pause the next runs before it.</p>
+      <AssistantDrawing
+        assistant_id={shown}
+        stateOf={stateOf}
+        breakpoints={breakpoints}
+        onBreakpoint={(node) => show({ pause: toggled(new Set(breakpoints), node).join(",") || undefined }, true)}
+      />
+    </>
+  );
 }
 
 const SIDES: readonly { value: Side; label: string }[] = [

@@ -14,21 +14,35 @@ const MAX_MESSAGES = 40;
 const MAX_TEXT = 20_000;
 
 /** The inputs or outputs of a run, with a title. */
-export function Payload({ title, value, isPending = false }: { title: string; value: unknown; isPending?: boolean }) {
+export function Payload({
+  title,
+  value,
+  isPending = false,
+  isPlain,
+}: {
+  title: string;
+  value: unknown;
+  isPending?: boolean;
+  isPlain?: boolean;
+}) {
   const isEmpty = value === null || value === undefined || Object.keys(value).length === 0;
   return (
     <DetailSection title={title}>
       {isEmpty ? (
         <p className="text-table text-text-3">{isPending ? "The run is pending." : "None"}</p>
       ) : (
-        <PayloadView title={title} value={value} />
+        <PayloadView title={title} value={value} isPlain={isPlain} />
       )}
     </DetailSection>
   );
 }
 
-/** Conversations as messages, texts as Markdown, other values as a tree. All of them can be shown as JSON. */
-export function PayloadView({ title, value }: { title: string; value: unknown }) {
+/**
+ * Conversations as messages, texts as Markdown, other values as a tree. All of them can be shown as JSON.
+ *
+ * @param isPlain shows texts as they are, so that they can be compared character by character
+ */
+export function PayloadView({ title, value, isPlain = false }: { title: string; value: unknown; isPlain?: boolean }) {
   const [isJson, setJson] = useState(false);
   const sections = useMemo(() => sectionsOf(value), [value]);
   const hasText = sections.some(({ kind }) => kind !== "json");
@@ -60,25 +74,27 @@ export function PayloadView({ title, value }: { title: string; value: unknown })
             {section.name && (sections.length > 1 || section.kind === "json") && (
               <p className="mb-1 font-mono text-note text-text-3">{section.name}</p>
             )}
-            <Section section={section} />
+            <Section section={section} isPlain={isPlain} />
           </div>
         ))
       )}
     </div>
   );
 }
-function Section({ section }: { section: PayloadSection }) {
+
+function Section({ section, isPlain }: { section: PayloadSection; isPlain: boolean }) {
   if (section.kind === "messages") return <Messages messages={section.messages} />;
-  if (section.kind === "text") return <LongText text={section.text} />;
+  if (section.kind === "text") return <LongText text={section.text} isPlain={isPlain} />;
   return <JsonTree value={section.value} open={2} />;
 }
 
-function LongText({ text }: { text: string }) {
+function LongText({ text, isPlain }: { text: string; isPlain: boolean }) {
   const [isExpanded, setExpanded] = useState(false);
   const isCut = text.length > MAX_TEXT && !isExpanded;
+  const shown = isCut ? text.slice(0, MAX_TEXT) : text;
   return (
     <>
-      <Markdown text={isCut ? text.slice(0, MAX_TEXT) : text} />
+      {isPlain ? <p className="whitespace-pre-wrap break-words">{shown}</p> : <Markdown text={shown} />}
       {isCut && (
         <Button small look="quiet" onClick={() => setExpanded(true)}>
           … {count(text.length - MAX_TEXT)} more characters

@@ -13,7 +13,7 @@ type Value = Record<string, unknown> | null | undefined;
  */
 export function Payload({ title, value, before }: { title: string; value: Value; before?: Value }) {
   if (value === null || value === undefined) return <p className="text-table text-text-3">None</p>;
-  const plain = <PayloadView title={title} value={value} />;
+  const plain = <PayloadView title={title} value={value} isPlain />;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
     <div tabIndex={0} className="max-h-80 overflow-auto rounded-lg text-body">

@@ -86,7 +86,7 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
         <EmptyState title="No runs for this example">The example may have been removed from the dataset.</EmptyState>
       )}
       {detail.data && (
-        <Detail example={detail.data} view={view} against={against} about={search.changeIn ?? search.sortIn}>
+        <Detail example={detail.data} view={view} against={against}>
           <Select
             aria-label="Outputs"
             className="max-w-full"
@@ -104,20 +104,16 @@ function Detail({
   example,
   view,
   against,
-  about,
   children,
 }: {
   example: ExampleWithRuns;
   view: View;
   against: NonNullable<Search["against"]>;
-  /** ID of the experiment that the table is filtered or sorted by. This experiment is shown next to the baseline. */
-  about: string | undefined;
   /** Control that selects what the outputs are compared with. It is shown above the outputs. */
   children: ReactNode;
 }) {
   const runsOf = (id: string) => example.runs.filter(({ session_id }) => session_id === id);
-  const [baseline, ...others] = view.shown;
-  const sessions = [...others.filter(({ id }) => id === about), ...others.filter(({ id }) => id !== about)];
+  const [baseline] = view.shown;
   const before =
     against === "nothing"
       ? undefined
@@ -141,7 +137,7 @@ function Detail({
         </details>
       )}
       <div>{children}</div>
-      {[...(baseline ? [baseline] : []), ...sessions].map((session, index) => {
+      {view.shown.map((session, index) => {
         const runs = runsOf(session.id);
         return (
           <section key={session.id} aria-label={session.name} className="grid min-w-0 gap-3">

@@ -38,7 +38,7 @@ export function FilterBar({
     // With at most one filter the bar stays on one line, so that the table does not move when a click on a count adds the filter.
     <div
       className={classes(
-        "flex shrink-0 flex-wrap items-center gap-2 border-line border-b px-3 py-1.5",
+        "flex shrink-0 flex-wrap items-center gap-2 border-line border-b px-6 py-1.5 max-sm:px-4",
         chips.length < 2 && "sm:flex-nowrap",
       )}
     >

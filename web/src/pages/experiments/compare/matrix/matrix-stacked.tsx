@@ -16,21 +16,20 @@ export function StackedMatrix({ view, search, focused, onChange, ...actions }: M
   if (!baseline) return null;
   const Icon = isOpen ? ChevronDown : ChevronRight;
   return (
-    <section aria-label="Scores by experiment" className="flex max-h-[34vh] shrink-0 flex-col border-line border-b">
+    <section aria-label="Scores by experiment" className="border-line border-b">
       <button
         type="button"
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
-        className="flex shrink-0 items-center gap-1.5 bg-sunken px-3 py-1 text-left font-medium text-table text-text-2"
+        className="flex w-full items-center gap-1.5 bg-sunken px-4 py-1 text-left font-medium text-table text-text-2"
       >
         <Icon size={14} aria-hidden /> Scores by experiment
       </button>
       {isOpen && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
-        <div tabIndex={0} className="relative min-h-0 overflow-y-auto text-table">
+        <div className="relative text-table">
           {view.shown.map((session, index) => (
             <section key={session.id} aria-label={session.name}>
-              <h2 className="sticky top-0 z-10 border-line border-y bg-sunken px-3 py-0.5">
+              <h2 className="sticky top-0 z-10 border-line border-y bg-sunken px-4 py-0.5">
                 <ExperimentHead
                   session={session}
                   isBaseline={index === 0}
@@ -91,7 +90,7 @@ const Line = ({
   menu?: ReactNode;
   children: ReactNode;
 }) => (
-  <div className="grid grid-cols-[6.5rem_minmax(0,1fr)] gap-2 px-3 py-1">
+  <div className="grid grid-cols-[6.5rem_minmax(0,1fr)] gap-2 px-4 py-1">
     <dt className="min-w-0">
       <span className="flex items-center justify-between gap-1 font-medium">
         <span className="truncate" title={title}>

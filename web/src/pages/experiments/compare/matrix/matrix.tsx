@@ -55,7 +55,10 @@ function WideMatrix({ view, search, focused, widths_json, onChange, ...actions }
         )}
         <thead>
           <tr>
-            <th scope="col" className={`${HEAD} left-0 z-20 min-w-28 text-left font-medium text-text-2`}>
+            <th
+              scope="col"
+              className={`${HEAD} left-0 z-20 min-w-28 !pl-(--table-start) text-left font-medium text-text-2`}
+            >
               Score
             </th>
             {view.shown.map((session, index) => (
@@ -140,7 +143,7 @@ const CELL = "whitespace-nowrap border-line border-b border-l px-2 py-1 align-to
 const RowHead = ({ title, note, menu }: { title: string; note?: string; menu?: ReactNode }) => (
   <th
     scope="row"
-    className="sticky left-0 z-[5] max-w-36 border-line border-b bg-bg px-3 py-1 text-left align-top font-medium"
+    className="sticky left-0 z-[5] max-w-40 border-line border-b bg-bg py-1 pr-3 pl-(--table-start) text-left align-top font-medium"
   >
     <span className="flex items-center justify-between gap-1">
       <span className="truncate" title={title}>

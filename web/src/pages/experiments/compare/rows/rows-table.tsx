@@ -24,7 +24,9 @@ export function RowsTable({
   onOpen,
   onChange,
   onWidths,
+  scroller,
 }: {
+  scroller: HTMLElement | null | undefined;
   view: View;
   search: Search;
   rows: Rows;
@@ -82,6 +84,7 @@ export function RowsTable({
         onOpen={onOpen}
         onRange={rows.onRange}
         onWidths={report}
+        scroller={scroller}
         className={classes("flex-1", rows.isPlaceholder && "opacity-60")}
         empty={<EmptyState title="No examples match">Change the filters to see other examples.</EmptyState>}
       />
@@ -105,13 +108,23 @@ function useWidth(element: HTMLElement | null): number {
   return width;
 }
 
-/** Divides the space that the columns leave between the texts and the experiments. */
-function fillWidth(columns: readonly Column<Slot>[], width: number): Column<Slot>[] {
-  const growing = columns.filter(({ id }) => id !== "number");
-  const extra = width - SCROLLBAR_PX - columns.reduce((sum, column) => sum + (column.width ?? 0), 0);
-  if (extra <= 0) return [...columns];
-  const each = Math.floor(extra / growing.length);
-  return columns.map((column) => (column.id === "number" ? column : { ...column, width: (column.width ?? 0) + each }));
+/** A column whose width may shrink to `min_px`, so that the table does not scroll sideways. */
+type FlexibleColumn = Column<Slot> & { width: number; min_px: number };
+
+/** Divides the space that the columns leave between the texts and the experiments, or takes the missing space from them. */
+function fitWidth(columns: readonly FlexibleColumn[], width: number): Column<Slot>[] {
+  const sum = (pixelsOf: (column: FlexibleColumn) => number) =>
+    columns.reduce((total, each) => total + pixelsOf(each), 0);
+  const extra = width - SCROLLBAR_PX - sum((column) => column.width);
+  const each = Math.floor(extra / (columns.length - 1));
+  const slack = sum((column) => column.width - column.min_px);
+  // A table that would scroll anyway keeps its widths.
+  const share = -extra > slack ? 0 : -extra / Math.max(1, slack);
+  return columns.map((column) => {
+    if (column.id === "number") return column;
+    const change = extra > 0 ? each : -Math.ceil((column.width - column.min_px) * share);
+    return { ...column, width: column.width + change };
+  });
 }
 
 function columnsOf({
@@ -142,14 +155,18 @@ function columnsOf({
     isRoomy: width >= ROOMY_PX,
   };
   const widthOf = (index: number) => {
-    const scores_px = keys.reduce((sum, key) => sum + scorePx(key, index, parts.isRoomy), parts.latency ? SCORE_PX : 0);
-    return parts.output && !parts.dense ? Math.max(220, scores_px + 24) : scores_px + (parts.output ? 200 : 24);
+    const scores_px =
+      24 + keys.reduce((sum, key) => sum + scorePx(key, index, parts.isRoomy), parts.latency ? SCORE_PX : 0);
+    if (!parts.output) return { width: scores_px, min_px: scores_px };
+    return parts.dense
+      ? { width: scores_px + 176, min_px: scores_px + 56 }
+      : { width: Math.max(220, scores_px), min_px: Math.max(160, scores_px) };
   };
   const texts = [
     { id: "input", header: "Input", of: "inputs_preview" },
     { id: "expected", header: "Expected", of: "expected_preview" },
   ] as const;
-  const columns: Column<Slot>[] = [
+  const columns: FlexibleColumn[] = [
     {
       id: "number",
       header: (
@@ -159,6 +176,7 @@ function columnsOf({
       ),
       cell: ({ index, row }) => <span className="text-text-3">{row?.number ?? index + 1}</span>,
       width: 56,
+      min_px: 56,
       numeric: true,
       sticky: true,
       card: "hidden",
@@ -166,19 +184,20 @@ function columnsOf({
     ...texts
       .filter(({ id }) => !hides(id))
       .map(
-        ({ id, header, of }): Column<Slot> => ({
+        ({ id, header, of }): FlexibleColumn => ({
           id,
           header,
           cell: ({ row }) => (
             <ExampleText row={row} of={of} dense={parts.dense} isNumbered={narrow && id === "input"} />
           ),
           width: id === "input" ? 210 : 160,
+          min_px: id === "input" ? 140 : 110,
           sticky: id === "input",
           card: id === "input" ? "title" : undefined,
         }),
       ),
     ...view.shown.map(
-      ({ id, name }, index): Column<Slot> => ({
+      ({ id, name }, index): FlexibleColumn => ({
         id: `experiment ${index}`,
         header: narrow ? (
           name
@@ -193,12 +212,12 @@ function columnsOf({
           />
         ),
         cell: (slot) => <RowCell slot={slot} index={index} parts={parts} />,
-        width: widthOf(index),
+        ...widthOf(index),
         card: "first",
       }),
     ),
   ];
-  return narrow ? columns : fillWidth(columns, width);
+  return narrow || width === 0 ? columns : fitWidth(columns, width);
 }
 
 const SORT_BUTTON = "rounded hover:text-text hover:underline";

@@ -1,0 +1,118 @@
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
+
+describeInBrowser("the home page and the inbox", () => {
+  let web: WebTest;
+  beforeAll(async () => {
+    web = await WebTest.start();
+  });
+  afterEach(() => web.closePages());
+  afterAll(() => web.stop());
+
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  const call = async (method: string, path: string, body?: unknown): Promise<any> => {
+    const answer = await web.service.request(method, path, body);
+    expect([method, path, answer.status]).toEqual([method, path, 200]);
+    return answer.body;
+  };
+  const ask = async (content: string): Promise<string> => {
+    const { thread_id } = await call("POST", "/threads", {});
+    const input = { messages: [{ role: "user", content }] };
+    await call("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: "support_desk", input });
+    return thread_id;
+  };
+  const badge = (page: Page) => page.getByTitle("Threads that need your input or are paused");
+  const threadOf = (page: Page) => page.getByRole("region", { name: "Selected thread" });
+  const lists = (page: Page, name: string) => page.getByRole("region", { name });
+
+  it("say what they will list while there is nothing", async () => {
+    const page = await web.open("");
+    for (const text of ["approval or an answer", "conversations with agents", "end with an error", "Deployed agents"])
+      await page.getByText(text).waitFor();
+    await page.getByText("which scores improved or dropped").waitFor();
+    expect(await badge(page).count()).toBe(0);
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Inbox" }).first().click();
+    await page.getByText("Nothing needs your input").waitFor();
+    await expectAccessible(page);
+  });
+
+  it("begin a thread from the prompt, and leave what is written meanwhile to its page", async () => {
+    const page = await web.open("");
+    await page.getByRole("combobox", { name: "Assistant" }).click();
+    await page.getByRole("option", { name: "support_desk" }).click();
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/runs$/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    const message = page.getByRole("textbox", { name: "Message" });
+    await page.getByRole("radio", { name: "Form" }).waitFor();
+    await message.fill("Where is order 1042?");
+    await message.press("Enter");
+    await expect.poll(() => page.getByRole("button", { name: "Send", exact: true }).isDisabled()).toBe(true);
+    await message.fill("And order 1044?");
+    held.resolve();
+    await page.getByText("Order 1042 (walking boots) is shipped").waitFor();
+    expect(await message.inputValue()).toBe("And order 1044?");
+    await page.goto(`${web.url}/app/threads/new`);
+    await page.goto(`${web.url}/app`);
+    await page.getByRole("radio", { name: "JSON" }).waitFor();
+    expect(await page.getByText("And order 1044?").count()).toBe(0);
+    const recent = lists(page, "Recent threads");
+    await recent.getByRole("link", { name: "Where is order 1042?" }).waitFor();
+  });
+
+  it("list what waits and what failed, and lead there", async () => {
+    const thread_id = await ask("Refund order 1042");
+    await web.service.request("POST", "/runs/wait", { assistant_id: "research", input: { question: "" } });
+    const page = await web.open("");
+    const failed = lists(page, "Failed runs").getByRole("link", { name: /research.*needs a question/ });
+    await failed.waitFor();
+    await lists(page, "Needs your input")
+      .getByRole("link", { name: "Refund $129.00 for order 1042 (walking boots)?" })
+      .click();
+    await page.waitForURL(new RegExp(`/inbox\\?thread=${thread_id}`));
+    await threadOf(page).getByRole("heading", { name: "Refund order 1042" }).waitFor();
+    await page.goBack();
+    await failed.click();
+    await page.getByRole("dialog", { name: "research" }).waitFor();
+  });
+
+  it("answer one thread after the other with the keyboard, and count those that are left", async () => {
+    const ids = [await ask("Refund order 1043"), await ask("Refund order 1042")];
+    const page = await web.open("/inbox");
+    const left = Number(await badge(page).innerText());
+    expect(left).toBe((await call("POST", "/threads/count", { status: "interrupted" })) as number);
+    const rows = page.getByRole("table", { name: "Inbox" }).getByRole("row");
+    await threadOf(page).getByText("Refund $129.00 for order 1042").waitFor();
+    await expectAccessible(page);
+    // The newest thread is selected at first.
+    await page.keyboard.press("j");
+    await page.waitForURL(new RegExp(ids[0] as string));
+    await threadOf(page).getByText("Refund $89.50 for order 1043").waitFor();
+    await page.keyboard.press("a");
+    await expect.poll(() => badge(page).innerText()).toBe(String(left - 1));
+    await expect.poll(() => rows.count()).toBe(1 + left - 1);
+    await expect
+      .poll(async () => JSON.stringify((await call("GET", `/threads/${ids[0]}/state`)).values))
+      .toContain("Done: $89.50 for order 1043");
+    await page.keyboard.press("k");
+    await page.waitForURL(new RegExp(ids[1] as string));
+    await threadOf(page).getByText("Refund $129.00 for order 1042").waitFor();
+    await page.keyboard.press("r");
+    await threadOf(page).getByLabel("Reason").fill("It was worn.");
+    await threadOf(page).getByRole("button", { name: "Reject" }).click();
+    await expect
+      .poll(async () => JSON.stringify((await call("GET", `/threads/${ids[1]}/state`)).values))
+      .toContain("It was worn.");
+    await expect.poll(() => badge(page).innerText()).toBe(String(left - 2));
+  });
+
+  it("are legible to everybody, wide and narrow, light and dark", { timeout: 120_000 }, async () => {
+    await ask("Refund order 1042");
+    await takePictures(web, "home", "", (page) => page.getByText("Deployed agents").waitFor());
+    await takePictures(web, "inbox", "/inbox", (page) => page.getByText("Refund $129.00").first().waitFor());
+  });
+});

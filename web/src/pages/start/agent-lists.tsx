@@ -1,0 +1,106 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { classes } from "../../ui/layout.tsx";
+import { RelativeTime } from "../../ui/relative-time.tsx";
+import { assistantsQuery } from "../agents/queries.ts";
+import { runsQuery } from "../runs/queries.ts";
+import { questionText } from "../threads/inbox/question-text.ts";
+import { WAITING } from "../threads/page.ts";
+import { type ListedThread, needsInput, threadsQuery } from "../threads/queries.ts";
+import { ThreadStatus } from "../threads/thread-header.tsx";
+import { HomeList, ITEM_LINK, ITEM_TIME, MORE_LINK } from "./home-list.tsx";
+
+const keyOf = ({ thread_id }: ListedThread) => thread_id;
+
+export function WaitingThreads() {
+  const { data, error, refetch } = useInfiniteQuery(threadsQuery(WAITING));
+  return (
+    <HomeList
+      title="Needs your input"
+      more={
+        <Link to="/inbox" search={{}} className={MORE_LINK}>
+          Inbox
+        </Link>
+      }
+      items={data?.pages.flat()}
+      error={error}
+      retry={refetch}
+      empty="Threads that wait for an approval or an answer appear here."
+      keyOf={keyOf}
+    >
+      {(thread) => (
+        <>
+          <Link to="/inbox" search={{ thread: thread.thread_id }} className={ITEM_LINK}>
+            {questionText(thread)}
+          </Link>
+          <span className={ITEM_TIME}>
+            <RelativeTime time={thread.updated_at} />
+          </span>
+        </>
+      )}
+    </HomeList>
+  );
+}
+
+export function RecentThreads() {
+  const { data, error, refetch } = useInfiniteQuery(threadsQuery({}));
+  return (
+    <HomeList
+      title="Recent threads"
+      more={
+        <Link to="/threads" search={{}} className={MORE_LINK}>
+          All threads
+        </Link>
+      }
+      items={data?.pages.flat()}
+      error={error}
+      retry={refetch}
+      empty="Your conversations with agents appear here. Send a message above to start one."
+      keyOf={keyOf}
+    >
+      {(thread) => (
+        <>
+          <Link to="/threads/$thread_id" params={{ thread_id: thread.thread_id }} search={{}} className={ITEM_LINK}>
+            {thread.title ?? thread.thread_id}
+          </Link>
+          <ThreadStatus status={thread.status} needsInput={needsInput(thread)} />
+          <span className={classes(ITEM_TIME, "max-sm:hidden")}>
+            <RelativeTime time={thread.updated_at} />
+          </span>
+        </>
+      )}
+    </HomeList>
+  );
+}
+
+export function FailedRuns() {
+  const { data, error, refetch } = useInfiniteQuery(runsQuery({ status: "error" }));
+  const { data: assistants } = useQuery(assistantsQuery);
+  return (
+    <HomeList
+      title="Failed runs"
+      more={
+        <Link to="/runs" search={{ status: "error" }} className={MORE_LINK}>
+          All failed runs
+        </Link>
+      }
+      items={data?.pages.flatMap(({ runs }) => runs)}
+      error={error}
+      retry={refetch}
+      empty="Runs that end with an error appear here with the reason."
+      keyOf={({ run_id }) => run_id}
+    >
+      {(run) => (
+        <>
+          <Link to="/runs" search={{ status: "error", run: run.run_id }} className={ITEM_LINK}>
+            {assistants?.find(({ assistant_id }) => assistant_id === run.assistant_id)?.name ?? run.graph_id}
+            <span className="ml-2 font-normal text-error">{run.error?.message ?? run.error?.error}</span>
+          </Link>
+          <span className={ITEM_TIME}>
+            <RelativeTime time={run.ended_at ?? run.created_at} />
+          </span>
+        </>
+      )}
+    </HomeList>
+  );
+}
