@@ -442,6 +442,51 @@ describeInBrowser("the pages of experiments", () => {
     await page.waitForURL(new RegExp(`${at}/compare\\?experiments=${sessions.join("%2C")}`));
   });
 
+  it("create a dataset, add, edit and delete examples, and show earlier versions and splits", async () => {
+    const page = await web.open("/experiments");
+    await page.getByRole("button", { name: "Create dataset" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("Questions by hand");
+    await dialog.getByRole("button", { name: "Create dataset" }).click();
+    await page.getByRole("heading", { name: "Questions by hand" }).waitFor();
+    const add = async (question: string, splits: string) => {
+      await page.getByRole("button", { name: "Add example" }).first().click();
+      const form = page.getByRole("dialog", { name: "Add example" });
+      await form.getByLabel("Input").fill(JSON.stringify({ question }));
+      await form.getByLabel("Expected output").fill('{"answer": "yes"}');
+      await form.getByLabel("Splits").fill(splits);
+      await form.getByRole("button", { name: "Add example" }).click();
+      await page.getByRole("dialog", { name: "Example" }).getByText(question).first().waitFor();
+      await page.keyboard.press("Escape");
+    };
+    await add("Is it open on Sunday?", "test, hard");
+    await add("Is it far?", "");
+    await page.getByRole("tab", { name: "Examples 2" }).waitFor();
+    await rowOf(page, /Sunday.*test, hard/).waitFor();
+    await page.getByRole("combobox", { name: "Split" }).click();
+    await page.getByRole("option", { name: "hard" }).click();
+    await rowOf(page, /far/).waitFor({ state: "detached" });
+    await rowOf(page, /Sunday/).click();
+    const sheet = page.getByRole("dialog", { name: "Example" });
+    await sheet.getByRole("button", { name: "Edit" }).click();
+    const form = page.getByRole("dialog", { name: "Edit example" });
+    await form.getByLabel("Expected output").fill('{"answer": "only in December"}');
+    await form.getByRole("button", { name: "Save" }).click();
+    await sheet.getByText("only in December").waitFor();
+    await sheet.getByRole("button", { name: "Delete example" }).click();
+    await page.getByRole("dialog", { name: "Delete this example?" }).getByRole("button", { name: "Delete" }).click();
+    await page.getByText("Example deleted").first().waitFor();
+    await page.getByRole("tab", { name: "Examples 1" }).waitFor();
+    // The newest of the earlier versions is that before the deletion.
+    await page.getByRole("combobox", { name: "Version" }).click();
+    await page.getByRole("option").nth(1).click();
+    await rowOf(page, /Sunday.*only in December/).click();
+    await sheet.getByText("only in December").waitFor();
+    expect(await sheet.getByRole("button", { name: "Edit" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Add example" }).count()).toBe(0);
+    await expectAccessible(page);
+  });
+
   it("say in the server's words what is not there", async () => {
     const page = await web.open(`/experiments/sessions/${crypto.randomUUID()}`, { refused: [404] });
     await page.getByText("Session not found").waitFor();

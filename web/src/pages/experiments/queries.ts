@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { ExampleWithRuns } from "../../../../src/experiments/contract/comparison.ts";
+import type { DatasetVersion } from "../../../../src/experiments/contract/datasets/dataset-versions.ts";
 import type { Dataset } from "../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Example } from "../../../../src/experiments/contract/datasets/examples.ts";
 import type { Feedback } from "../../../../src/experiments/contract/feedback/feedback.ts";
@@ -65,15 +66,41 @@ export const keysQuery = queryOptions({
   queryFn: ({ signal }) => api.get<KeyConfig[]>("/api/v1/feedback-configs", { query: { limit: 1_000 }, signal }),
 });
 
-export const examplesQuery = (dataset_id: string, text: string | undefined) =>
+export const examplesQuery = (
+  dataset_id: string,
+  { text, split, as_of }: { text: string | undefined; split: string | undefined; as_of: string | undefined },
+) =>
   infiniteQueryOptions({
-    queryKey: [...EXPERIMENTS, "examples", dataset_id, text],
+    queryKey: [...EXPERIMENTS, "examples", dataset_id, text, split, as_of],
     queryFn: ({ pageParam, signal }) =>
       api.get<Example[]>("/api/v1/examples", {
-        query: { dataset: dataset_id, full_text_contains: text, limit: PAGE, offset: pageParam },
+        query: { dataset: dataset_id, full_text_contains: text, splits: split, as_of, limit: PAGE, offset: pageParam },
         signal,
       }),
     ...paged,
+  });
+
+/** The names of the splits of a dataset, in a version or now. */
+export const splitsQuery = (dataset_id: string, as_of: string | undefined) =>
+  queryOptions({
+    queryKey: [...EXPERIMENTS, "splits", dataset_id, as_of],
+    queryFn: ({ signal }) => api.get<string[]>(`/api/v1/datasets/${dataset_id}/splits`, { query: { as_of }, signal }),
+  });
+
+/** The newest 100 versions of a dataset, and those with tags. */
+export const versionsQuery = (dataset_id: string) =>
+  queryOptions({
+    queryKey: [...EXPERIMENTS, "versions", dataset_id],
+    queryFn: async ({ signal }) => {
+      const path = `/api/v1/datasets/${dataset_id}`;
+      const [newest, tagged] = await Promise.all([
+        api.get<DatasetVersion[]>(`${path}/versions`, { query: { limit: 100 }, signal }),
+        api.get<DatasetVersion[]>(`${path}/tags`, { signal }),
+      ]);
+      return [...new Map([...newest, ...tagged].map((version) => [version.as_of, version])).values()].sort((a, b) =>
+        b.as_of.localeCompare(a.as_of),
+      );
+    },
   });
 
 /** Keys of the inputs and expected outputs of a dataset's first examples. */
@@ -88,10 +115,12 @@ export const payloadKeysQuery = (dataset: string) =>
     staleTime: 60_000,
   });
 
-export const exampleQuery = (id: string) =>
+/** @param as_of time of a version of the dataset; default: the latest */
+export const exampleQuery = (id: string, as_of?: string) =>
   queryOptions({
-    queryKey: [...EXPERIMENTS, "example", id],
-    queryFn: ({ signal }) => api.get<Example>(`/api/v1/examples/${encodeURIComponent(id)}`, { signal }),
+    queryKey: [...EXPERIMENTS, "example", id, as_of],
+    queryFn: ({ signal }) =>
+      api.get<Example>(`/api/v1/examples/${encodeURIComponent(id)}`, { query: { as_of }, signal }),
   });
 
 /** An experiment's runs with previews of inputs and outputs, or with the outputs. By default, the runs are in the order of the examples. */

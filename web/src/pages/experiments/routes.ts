@@ -23,6 +23,9 @@ export interface DatasetSearch {
   chosen?: string;
   /** ID of the example whose details are open. */
   example?: string;
+  split?: string;
+  /** Time of the version of the examples. */
+  version?: string;
 }
 
 export const datasetRoute = createRoute({
@@ -31,7 +34,14 @@ export const datasetRoute = createRoute({
   validateSearch: (search): DatasetSearch => {
     const example = textOf(search.example);
     const isExamples = search.tab === "examples" || (example !== undefined && search.tab === undefined);
-    return { ...listSearch(search), tab: isExamples ? "examples" : undefined, chosen: textOf(search.chosen), example };
+    return {
+      ...listSearch(search),
+      tab: isExamples ? "examples" : undefined,
+      chosen: textOf(search.chosen),
+      example,
+      split: textOf(search.split),
+      version: textOf(search.version),
+    };
   },
   component: lazyRouteComponent(
     whenOnline(() => import("./datasets/dataset-page.tsx")),

@@ -1,17 +1,20 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { Upload } from "lucide-react";
-import { useMemo } from "react";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Plus, Upload } from "lucide-react";
+import { useMemo, useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
+import { api } from "../../../api/request.ts";
 import { Page } from "../../../frame/header.tsx";
 import { Button } from "../../../ui/button.tsx";
-import { Input } from "../../../ui/form/field.tsx";
+import { Field, Input } from "../../../ui/form/field.tsx";
 import { count } from "../../../ui/format.ts";
+import { FormDialog } from "../../../ui/overlay/form-dialog.tsx";
+import { toast } from "../../../ui/overlay/toast.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import type { Column } from "../../../ui/table/columns.ts";
 import { Table } from "../../../ui/table/table.tsx";
-import { datasetsQuery } from "../queries.ts";
+import { datasetsQuery, EXPERIMENTS } from "../queries.ts";
 import { datasetsRoute, sortOf, sortText } from "../routes.ts";
 import { SampleButton } from "../sample/sample-button.tsx";
 import { useUploads } from "../upload/upload-dialog.tsx";
@@ -27,14 +30,20 @@ export function DatasetsPage() {
   );
   const datasets = useMemo(() => data?.pages.flat(), [data]);
   const uploads = useUploads();
+  const [isCreating, setCreating] = useState(false);
   return (
     <Page
       title="Experiments"
       fill
       actions={
-        <Button look="primary" onClick={uploads.open}>
-          <Upload size={15} aria-hidden /> Upload
-        </Button>
+        <>
+          <Button onClick={() => setCreating(true)}>
+            <Plus size={15} aria-hidden /> Create dataset
+          </Button>
+          <Button look="primary" onClick={uploads.open}>
+            <Upload size={15} aria-hidden /> Upload
+          </Button>
+        </>
       }
     >
       <div className="flex items-center gap-3 border-line border-b px-6 py-2 max-sm:px-4">
@@ -74,7 +83,46 @@ export function DatasetsPage() {
         <SkeletonRows label="Loading datasets" rows={10} />
       )}
       {uploads.dialog}
+      {isCreating && <CreateDataset onClose={() => setCreating(false)} />}
     </Page>
+  );
+}
+
+/** Creates a dataset without examples, and opens it. */
+function CreateDataset({ onClose }: { onClose(): void }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [name, setName] = useState("");
+  const [description, setDescription] = useState("");
+  const creating = useMutation({
+    mutationFn: () =>
+      api.post<Dataset>("/api/v1/datasets", { name: name.trim(), description: description.trim() || null }),
+    onSettled: () => client.invalidateQueries({ queryKey: EXPERIMENTS }),
+    onSuccess: async ({ id }) => {
+      toast("Dataset created");
+      onClose();
+      await navigate({ to: "/experiments/datasets/$id", params: { id }, search: { tab: "examples" } });
+    },
+  });
+  return (
+    <FormDialog
+      title="Create dataset"
+      description="A dataset consists of examples: inputs and expected outputs, with which experiments are compared."
+      action="Create dataset"
+      disabled={creating.isPending}
+      error={creating.error}
+      onSubmit={() => creating.mutate()}
+      onClose={onClose}
+    >
+      <Field label="Name" isRequired>
+        {(props) => (
+          <Input {...props} required maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
+        )}
+      </Field>
+      <Field label="Description">
+        {(props) => <Input {...props} value={description} onChange={({ target }) => setDescription(target.value)} />}
+      </Field>
+    </FormDialog>
   );
 }
 

@@ -1,16 +1,35 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Pencil, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { api } from "../../../api/request.ts";
+import { Button } from "../../../ui/button.tsx";
 import { Id } from "../../../ui/code-block.tsx";
 import { JsonTree } from "../../../ui/json-tree.tsx";
 import { DetailSection } from "../../../ui/layout.tsx";
+import { Confirm } from "../../../ui/overlay/confirm.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
+import { toast } from "../../../ui/overlay/toast.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { Payload } from "../../traces/run/payload.tsx";
 import { RunTraceLink } from "../../traces/trace-link.tsx";
-import { exampleQuery } from "../queries.ts";
+import { EXPERIMENTS, exampleQuery } from "../queries.ts";
+import { ExampleForm } from "./example-form.tsx";
 
-export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(): void }) {
-  const { data: example, error, refetch } = useQuery({ ...exampleQuery(id ?? ""), enabled: id !== undefined });
+export function ExampleSheet({
+  id,
+  as_of,
+  onClose,
+}: {
+  id: string | undefined;
+  /** Time of a version of the dataset, which cannot be changed. Undefined for the latest. */
+  as_of: string | undefined;
+  onClose(): void;
+}) {
+  const { data: example, error, refetch } = useQuery({ ...exampleQuery(id ?? "", as_of), enabled: id !== undefined });
+  const client = useQueryClient();
+  const [open, setOpen] = useState<"edit" | "delete">();
+  const close = () => setOpen(undefined);
   if (id === undefined) return null;
   return (
     <Sheet
@@ -18,7 +37,21 @@ export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(
       modal={false}
       onClose={onClose}
       title="Example"
-      actions={<Id id={id} />}
+      actions={
+        <>
+          <Id id={id} />
+          {example && as_of === undefined && (
+            <>
+              <Button small onClick={() => setOpen("edit")}>
+                <Pencil size={13} aria-hidden /> Edit
+              </Button>
+              <Button small square aria-label="Delete example" onClick={() => setOpen("delete")}>
+                <Trash2 size={13} />
+              </Button>
+            </>
+          )}
+        </>
+      }
       description={
         example && (
           <>
@@ -34,7 +67,7 @@ export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(
           {example.source_run_id && <RunTraceLink run_id={example.source_run_id} label="Open source run" />}
           <Payload title="Input" value={example.inputs} isPlain />
           <Payload title="Expected" value={example.outputs} isPlain />
-          {example.metadata && Object.keys(example.metadata).length > 0 && (
+          {Object.keys(example.metadata).length > 0 && (
             <DetailSection title="Metadata">
               <JsonTree value={example.metadata} open={3} />
             </DetailSection>
@@ -43,6 +76,21 @@ export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(
       ) : (
         <SkeletonRows label="Loading example" />
       )}
+      {example && open === "edit" && <ExampleForm dataset_id={example.dataset_id} example={example} onClose={close} />}
+      <Confirm
+        open={open === "delete"}
+        onClose={close}
+        title="Delete this example?"
+        action="Delete"
+        onConfirm={async () => {
+          await api.delete(`/api/v1/examples/${id}`);
+          onClose();
+          toast("Example deleted");
+          await client.invalidateQueries({ queryKey: EXPERIMENTS });
+        }}
+      >
+        Earlier versions of the dataset and the runs of experiments keep it.
+      </Confirm>
     </Sheet>
   );
 }

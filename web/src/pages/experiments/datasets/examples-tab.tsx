@@ -1,25 +1,36 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { useMemo, useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Example } from "../../../../../src/experiments/contract/datasets/examples.ts";
+import { Button } from "../../../ui/button.tsx";
 import { Input } from "../../../ui/form/field.tsx";
+import { Select } from "../../../ui/form/select.tsx";
+import { exactTime } from "../../../ui/format.ts";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import type { Column } from "../../../ui/table/columns.ts";
 import { Table } from "../../../ui/table/table.tsx";
 import { type PreviewKeys, previewOf, usePreviewKeys } from "../preview.ts";
 import { PreviewPicker } from "../preview-picker.tsx";
-import { examplesQuery } from "../queries.ts";
+import { examplesQuery, splitsQuery, versionsQuery } from "../queries.ts";
 import { type DatasetSearch, datasetRoute } from "../routes.ts";
+import { ExampleForm, splitsOf } from "./example-form.tsx";
 import { ExampleSheet } from "./example-sheet.tsx";
+
+/** Value of the options for all splits and for the latest version. Radix does not accept an empty value. */
+const ALL = "*";
 
 export function ExamplesTab({ dataset }: { dataset: Dataset }) {
   const search = datasetRoute.useSearch();
   const navigate = datasetRoute.useNavigate();
-  const { q, example } = search;
+  const { q, example, split, version } = search;
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(
-    examplesQuery(dataset.id, q),
+    examplesQuery(dataset.id, { text: q, split, as_of: version }),
   );
+  const { data: splits = [] } = useQuery(splitsQuery(dataset.id, version));
+  const { data: versions = [] } = useQuery(versionsQuery(dataset.id));
+  const [isAdding, setAdding] = useState(false);
   const examples = useMemo(() => data?.pages.flat(), [data]);
   const keys = usePreviewKeys(dataset.id);
   const columns = useMemo(() => columnsOf(keys), [keys]);
@@ -27,7 +38,7 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
     void navigate({ params: { id: dataset.id }, search: { ...search, tab: "examples", ...changed }, replace: true });
   return (
     <>
-      <div className="flex items-center gap-3 border-line border-b px-6 py-2 max-sm:px-4">
+      <div className="flex flex-wrap items-center gap-3 border-line border-b px-6 py-2 max-sm:px-4">
         <Input
           type="search"
           aria-label="Search examples"
@@ -36,7 +47,33 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
           value={q ?? ""}
           onChange={(event) => go({ q: event.target.value || undefined })}
         />
+        {(splits.length > 1 || split !== undefined) && (
+          <Select
+            aria-label="Split"
+            value={split ?? ALL}
+            options={[{ value: ALL, label: "All splits" }, ...splits.map((name) => ({ value: name, label: name }))]}
+            onChange={(chosen) => go({ split: chosen === ALL ? undefined : chosen })}
+          />
+        )}
+        {(versions.length > 1 || version !== undefined) && (
+          <Select
+            aria-label="Version"
+            value={version ?? ALL}
+            options={[
+              { value: ALL, label: "Latest version" },
+              ...versions.flatMap(({ as_of, tags }, index) =>
+                index === 0 ? [] : [{ value: as_of, label: exactTime(new Date(as_of)), hint: tags?.join(", ") }],
+              ),
+            ]}
+            onChange={(chosen) => go({ version: chosen === ALL ? undefined : chosen, example: undefined })}
+          />
+        )}
         <PreviewPicker dataset_id={dataset.id} />
+        {version === undefined && (
+          <Button className="ml-auto" onClick={() => setAdding(true)}>
+            <Plus size={15} aria-hidden /> Add example
+          </Button>
+        )}
       </div>
       {error ? (
         <ErrorState error={error} retry={() => void refetch()} />
@@ -53,12 +90,14 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
           onEnd={() => hasNextPage && !isFetchingNextPage && void fetchNextPage()}
           className="flex-1"
           empty={
-            q ? (
-              <EmptyState title={`No examples match “${q}”`} />
+            q || split ? (
+              <EmptyState title={q ? `No examples match “${q}”` : `No examples in the split ${split}`} />
             ) : (
-              <EmptyState title="No examples yet">
-                To create examples, upload an experiment to this dataset, add runs to the dataset, or use{" "}
-                <code>POST /examples</code>.
+              <EmptyState
+                title="No examples yet"
+                action={version === undefined && <Button onClick={() => setAdding(true)}>Add example</Button>}
+              >
+                Examples are also created when an experiment is uploaded to this dataset, or when runs are added to it.
               </EmptyState>
             )
           }
@@ -66,7 +105,10 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
       ) : (
         <SkeletonRows label="Loading examples" rows={10} />
       )}
-      <ExampleSheet id={example} onClose={() => go({ example: undefined })} />
+      <ExampleSheet id={example} as_of={version} onClose={() => go({ example: undefined })} />
+      {isAdding && (
+        <ExampleForm dataset_id={dataset.id} onSaved={(id) => go({ example: id })} onClose={() => setAdding(false)} />
+      )}
     </>
   );
 }
@@ -76,7 +118,7 @@ const columnsOf = (keys: PreviewKeys): Column<Example>[] => [
     id: "inputs",
     header: "Input",
     cell: ({ inputs }) => previewOf(inputs, "inputs", keys.inputs),
-    width: 460,
+    width: 400,
     grow: true,
     sticky: true,
     card: "title",
@@ -85,9 +127,10 @@ const columnsOf = (keys: PreviewKeys): Column<Example>[] => [
     id: "outputs",
     header: "Expected",
     cell: ({ outputs }) => previewOf(outputs, "outputs", keys.outputs),
-    width: 460,
+    width: 400,
     grow: true,
     card: "first",
   },
+  { id: "splits", header: "Splits", cell: (example) => splitsOf(example).join(", "), width: 120 },
   { id: "changed", header: "Updated", cell: ({ modified_at }) => <RelativeTime time={modified_at} />, width: 130 },
 ];
