@@ -3,6 +3,8 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { SAMPLE_NAMES, sampleUploads } from "../../web/src/pages/experiments/sample/sample.ts";
 import { delta, percent, percentagePoints } from "../../web/src/ui/format.ts";
+import { createProject, type TestProject } from "../support/project.ts";
+import { until } from "../support/until.ts";
 import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
 
 const [V1, V2, V3] = SAMPLE_NAMES as [string, string, string];
@@ -25,6 +27,127 @@ const difference = (variant: number, baseline: number, key: string, digits: numb
   );
   return `${mean < 0 ? "−" : "+"}${Number(Math.abs(mean).toFixed(digits))}`;
 };
+
+const GRAPHS = `
+import { Annotation, StateGraph } from "@langchain/langgraph";
+const graphOf = (fields, node) => {
+  const state = Annotation.Root(Object.fromEntries(fields.map((field) => [field, Annotation])));
+  return new StateGraph(state).addNode("node", node).addEdge("__start__", "node").addEdge("node", "__end__").compile();
+};
+export const answers = graphOf(["question", "answer"], ({ question }) => {
+  if (question === "broken?") throw new Error("no answer");
+  return { answer: question === "wrong?" ? "no" : "yes" };
+});
+export const judge = graphOf(["inputs", "outputs", "expected", "score", "comment"], ({ inputs, outputs, expected }) => ({
+  score: outputs.answer === expected.answer ? 1 : 0.25,
+  comment: "about " + inputs.question,
+}));
+`;
+
+interface TraceRun {
+  id: string;
+  parent_run_id: string | null;
+}
+
+describeInBrowser("experiments that the page runs", () => {
+  let project: TestProject;
+  let web: WebTest;
+  let dataset: string;
+  const request = async (method: string, path: string, body?: unknown) =>
+    (await web.service.request(method, `/api/v1${path}`, body)).body;
+  beforeAll(async () => {
+    const graphs = { answers: "./graphs.mjs:answers", judge: "./graphs.mjs:judge" };
+    project = createProject({ "graphs.mjs": GRAPHS, "langgraph.json": JSON.stringify({ graphs }) });
+    web = await WebTest.start({ config: project.config, env: { THREADMILL_TRACING: "on" } });
+    dataset = (await request("POST", "/datasets", { name: "By the page" })).id;
+    for (const question of ["one?", "two?", "three?", "four?", "wrong?", "broken?"]) {
+      const outputs = { question, answer: "yes" };
+      await request("POST", "/examples", { dataset_id: dataset, inputs: { question }, outputs });
+    }
+  });
+  afterEach(() => web.closePages());
+  afterAll(async () => {
+    await web.stop();
+    project.drop();
+  });
+
+  const run = async (page: Page, name: string) => {
+    await page.getByRole("button", { name: "Run experiment" }).click();
+    const form = page.getByRole("dialog", { name: "Run experiment" });
+    await form.getByLabel("Assistant", { exact: true }).click();
+    await page.getByRole("option", { name: "answers" }).click();
+    await form.getByLabel("Name").fill(name);
+    await form.getByLabel("Exact match").check();
+    await form.getByLabel("Assistant as evaluator").click();
+    await page.getByRole("option", { name: "judge" }).click();
+    await expectAccessible(page);
+    await form.getByRole("button", { name: "Run experiment" }).click();
+  };
+  const sessionOf = async (name: string) => {
+    const sessions = await request("GET", `/sessions?reference_dataset=${dataset}&include_stats=true`);
+    return sessions.find((session: { name: string }) => session.name === name);
+  };
+
+  it("evaluate each example, and end in the comparison", async () => {
+    const page = await web.open(`/experiments/datasets/${dataset}`);
+    await run(page, "first try");
+    await page.getByText("first try has ended.").waitFor();
+    const first = await sessionOf("first try");
+    expect(first).toMatchObject({ run_count: 6, end_time: expect.any(String), error_rate: 1 / 6 });
+    // The failed run has no scores.
+    expect(first.feedback_stats).toMatchObject({
+      exact_match: { n: 5, avg: 4 / 5 },
+      json_match: { n: 5, avg: 4.5 / 5 },
+      judge: { n: 5, avg: 4.25 / 5 },
+    });
+    await until("each agent run is below the run of its row", async () => {
+      const { runs } = await request("POST", "/runs/query", { session: [first.id], limit: 100 });
+      const roots = new Set(runs.filter((each: TraceRun) => each.parent_run_id === null).map(({ id }: TraceRun) => id));
+      const below = runs.filter(({ parent_run_id }: TraceRun) => parent_run_id && roots.has(parent_run_id));
+      return roots.size === 6 && below.length === 6;
+    });
+    await run(page, "second try");
+    const second = page.getByRole("region", { name: "second try" });
+    await second.getByRole("link", { name: "Compare with the baseline" }).click();
+    await page.getByRole("button", { name: "second try", exact: true }).waitFor();
+    await page.getByText("6 examples").waitFor();
+    expect(new URL(page.url()).searchParams.get("experiments")).toMatch(new RegExp(`^${first.id},`));
+  });
+
+  it("stop at a request that fails, and continue without storing a row twice", async () => {
+    const page = await web.open(`/experiments/datasets/${dataset}`, { loses: true });
+    let requests = 0;
+    await page.route("**/api/v1/feedback", (route) =>
+      ++requests === 4 ? route.abort("internetdisconnected") : route.continue(),
+    );
+    await run(page, "interrupted");
+    const section = page.getByRole("region", { name: "interrupted" });
+    await section
+      .getByRole("alert")
+      .getByText(/stopped after \d of 6 examples/)
+      .waitFor();
+    await section.getByRole("button", { name: "Continue" }).click();
+    await page.getByText("interrupted has ended.").waitFor();
+    expect(await sessionOf("interrupted")).toMatchObject({
+      run_count: 6,
+      feedback_stats: { exact_match: { n: 5 }, json_match: { n: 5 }, judge: { n: 5 } },
+    });
+    await section.getByRole("button", { name: "Close" }).click();
+    await section.waitFor({ state: "detached" });
+  });
+
+  it("say that a name is taken, and keep what was entered", async () => {
+    const page = await web.open(`/experiments/datasets/${dataset}`, { refused: [409] });
+    await request("POST", "/sessions", { name: "taken", reference_dataset_id: dataset });
+    await run(page, "taken");
+    const form = page.getByRole("dialog", { name: "Run experiment" });
+    await form
+      .getByRole("alert")
+      .getByText(/already exists/)
+      .waitFor();
+    expect(await form.getByLabel("Name").inputValue()).toBe("taken");
+  });
+});
 
 describeInBrowser("the pages of experiments", () => {
   let web: WebTest;

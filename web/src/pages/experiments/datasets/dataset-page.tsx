@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { Upload } from "lucide-react";
+import { Play, Upload } from "lucide-react";
+import { useState } from "react";
 import { Page } from "../../../frame/header.tsx";
 import { Button } from "../../../ui/button.tsx";
 import { Id } from "../../../ui/code-block.tsx";
@@ -12,6 +13,7 @@ import { useUploads } from "../upload/upload-dialog.tsx";
 import { DatasetMenu } from "./dataset-menu.tsx";
 import { ExamplesTab } from "./examples-tab.tsx";
 import { ExperimentsTab } from "./experiments-tab.tsx";
+import { RunExperiment, RunningExperiments } from "./run-experiment.tsx";
 
 const CRUMBS = [{ label: "Experiments", to: "/experiments" }];
 
@@ -21,6 +23,7 @@ export function DatasetPage() {
   const navigate = datasetRoute.useNavigate();
   const { data: dataset, error, refetch } = useQuery(datasetQuery(id));
   const uploads = useUploads(dataset?.name);
+  const [isRunning, setRunning] = useState(false);
   if (error)
     return (
       <Page title="Dataset" crumbs={CRUMBS}>
@@ -36,6 +39,9 @@ export function DatasetPage() {
       actions={
         dataset && (
           <>
+            <Button look="primary" onClick={() => setRunning(true)}>
+              <Play size={15} aria-hidden /> Run experiment
+            </Button>
             <Button onClick={uploads.open}>
               <Upload size={15} aria-hidden /> Upload
             </Button>
@@ -49,6 +55,7 @@ export function DatasetPage() {
           {dataset.description}
         </p>
       )}
+      {dataset && <RunningExperiments dataset={dataset} />}
       {dataset ? (
         <Tabs
           fill
@@ -74,6 +81,7 @@ export function DatasetPage() {
         <SkeletonRows label="Loading dataset" rows={10} />
       )}
       {uploads.dialog}
+      {dataset && isRunning && <RunExperiment dataset={dataset} onClose={() => setRunning(false)} />}
     </Page>
   );
 }
