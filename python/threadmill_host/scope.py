@@ -28,7 +28,7 @@ class Scope:
     staged: tuple[list[Message], list[Message]] | None = None
 
     def stage(self, write: Message) -> bool:
-        """Collects a write of a state update. Returns False if the scope is none of a state update."""
+        """Collects a write of a state update. Returns False if the scope does not belong to a state update."""
         if self.staged is None:
             return False
         puts, writes = self.staged

@@ -63,7 +63,7 @@ class TracingClient:
 
 
 class RunTracer(LangChainTracer):
-    """Gives the root the start time of the first attempt, so that all attempts are one trace, and its parent.
+    """Gives the root its parent and the start time of the first attempt, so that all attempts are one trace.
 
     LangChain creates copies of a tracer with its class and its client.
     """
@@ -88,7 +88,7 @@ class RunTracer(LangChainTracer):
 
 
 class _TracedError(str):
-    """The text that LangChain's tracers report, with a brief one."""
+    """The stack trace that LangChain's tracers report, with a brief description of the error."""
 
     brief: str
 

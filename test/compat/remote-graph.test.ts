@@ -198,7 +198,7 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
   it("gets the response to an interrupt from the node that calls it, and streams its subgraph after it", async () => {
     const far = remote("asking");
     const thread = onNewThread();
-    // LangGraph starts a node again when the graph is resumed. RemoteGraph passes on no response by itself.
+    // LangGraph starts a node again when the graph is resumed. RemoteGraph does not pass on a response by itself.
     const ask = async (state: typeof Question.State) => {
       const { tasks } = await far.getState(thread).catch(() => ({ tasks: [] }));
       const waiting = tasks.flatMap(({ interrupts }) => interrupts);

@@ -214,7 +214,7 @@ class ThreadSocket {
     const subscription_id = String(++this.#count);
     await this.#send({ type: "success", id, result: { subscription_id }, meta: { thread_id } });
     if (this.#position === undefined || after < this.#position) {
-      // One reader for all subscriptions keeps their events in the order of the thread. It begins again where the new one begins.
+      // One reader for all subscriptions keeps their events in the order of the thread. It begins again at the position of the new subscription.
       this.#reader.abort(new Error("Another reader begins earlier."));
       for (const subscription of this.#subscriptions.values()) subscription.seen ??= this.#position;
       this.#reader = reader;

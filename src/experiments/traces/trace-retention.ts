@@ -52,7 +52,7 @@ async function sweepNext(tx: Tx, session: Session, before_us: number, after: Run
   return { deleted: await deleteExpired(tx, session, ids), last: roots.at(-1) };
 }
 
-/** As {@link sweepNext}, for traces without a root. */
+/** Like {@link sweepNext}, for traces without a root. */
 async function sweepRootless(tx: Tx, session: Session, from: RootlessFrom) {
   if (!(await lockSession(tx, session))) return { deleted: 0, last: undefined };
   const ids = await rootlessTraces(tx, { ...from, limit: MAX_TRACES });
