@@ -11,7 +11,7 @@ from .root_chunks import RootChunks
 
 @dataclass
 class Scope:
-    """The context in which a graph is used. LangGraph passes it in `configurable` to every call, also in subgraphs."""
+    """The context in which a graph is used. LangGraph passes it in `configurable` to every call, including in subgraphs."""
 
     # The run that writes; None for queries.
     run: RunKey | None = None

@@ -51,7 +51,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       await world.driver().stop(ref, { grace_ms: 10_000 });
     });
 
-    it("attaches to the running instance when it is requested again, also by two concurrent requests", async () => {
+    it("attaches to the running instance when it is requested again, even by two concurrent requests", async () => {
       const { order } = await specFor();
       const [first, second] = await Promise.all([world.driver().ensure(order), world.driver().ensure(order)]);
       await answersOk(first);

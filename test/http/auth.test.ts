@@ -36,7 +36,7 @@ describe.each(databases)("with API keys on %s", (database) => {
   const send = (method: string, path: string, headers: Record<string, string> = {}) =>
     api.send(method as "GET", path, method === "GET" ? undefined : {}, headers);
 
-  it("the route table is walked whole", () => {
+  it("the whole route table is tested", () => {
     expect(CLOSED.length).toBeGreaterThan(80);
   });
 
@@ -126,7 +126,7 @@ describe.each(databases)("without API keys on a loopback address on %s", (databa
   });
   afterAll(() => api.stop());
 
-  it("all requests are accepted, also with an unknown key", async () => {
+  it("all requests are accepted, even with an unknown key", async () => {
     const all: Record<string, string>[] = [{}, { "X-Api-Key": "whatever" }, { Authorization: "Bearer whatever" }];
     for (const headers of all) {
       expect((await api.send("POST", "/threads", {}, headers)).status).toBe(200);

@@ -20,7 +20,7 @@ describe.each(databases)("pauses on %s", (database) => {
     wait(thread_id, assistant_id, { command: { resume: value } });
 
   describe("for a question", () => {
-    it("answer the values so far and the question, and thread, run and state show it", async () => {
+    it("return the values so far and the question, which the thread, the run and the state show", async () => {
       const [thread_id, output] = await paused("gate");
       const interrupt = { id: expect.any(String), value: { question: "name?" }, ...expected.interrupt_fields };
       expect(output).toEqual({ steps: ["in", "open"], answers: {}, __interrupt__: [interrupt] });
@@ -171,7 +171,7 @@ describe.each(databases)("pauses on %s", (database) => {
         ["in", "a"],
         ["b"],
       ],
-    ])("%s show what comes next and no question, and go on without input", async (_, body, steps, next) => {
+    ])("%s show what comes next and no question, and continue without input", async (_, body, steps, next) => {
       const [thread_id, output] = await paused("chain", body);
       expect(output.steps).toEqual(steps);
       expect(await api.state(thread_id)).toMatchObject({
@@ -195,7 +195,7 @@ describe.each(databases)("pauses on %s", (database) => {
       expect(seen).toEqual([["b"], ["c"], []]);
     });
 
-    it("go on with what was changed meanwhile", async () => {
+    it("continue with what was changed meanwhile", async () => {
       const [thread_id] = await paused("chain", { interrupt_before: ["b"] });
       await api.post(`/threads/${thread_id}/state`, { values: { steps: ["x"] } });
       expect(await wait(thread_id, "chain", { input: null })).toEqual({ steps: ["in", "a", "x", "b", "c"] });
@@ -240,7 +240,7 @@ describe.each(databases)("pauses on %s", (database) => {
     });
   });
 
-  it("are not what a run is that takes too many steps: it fails with GraphRecursionError", async () => {
+  it("are not the result of too many steps: such a run fails with GraphRecursionError", async () => {
     const thread_id = await api.newThread();
     const output = await wait(thread_id, "loop", { input: { steps: [] }, config: { recursion_limit: 5 } });
     expect(output).toEqual({ __error__: { error: "GraphRecursionError", message: expect.stringContaining("5") } });

@@ -109,7 +109,7 @@ describe("a URL is refused by its text", () => {
   });
 
   it.each(["https://[fe80::1%25eth0]", "https://[::1", "https://256.0.0.1", "https://1.2.3.4.5"])(
-    "%s is no host",
+    "%s is not a host",
     (url) => {
       expect(urlRefusal(url, STRICT)).toBe(WHOLE);
     },
@@ -274,7 +274,7 @@ describe("a name", () => {
     await expect(to("10.0.0.1")(`https://example.com:${port}`)).rejects.toThrow(FetchRefusedError);
   });
 
-  it("that leads elsewhere a moment later is connected to where it led when it was checked", async () => {
+  it("whose address changes after the check is connected to the checked address", async () => {
     const met: string[] = [];
     const here = await serve(({ socket }) => socket.destroy());
     servers[0]?.on("connection", () => met.push("checked"));
@@ -286,7 +286,7 @@ describe("a name", () => {
     expect({ asked, met }).toEqual({ asked: 1, met: ["checked"] });
   });
 
-  it("that does not resolve is a failure that says nothing else", async () => {
+  it("that does not resolve is a failure without details", async () => {
     const failing = createSafeFetch(STRICT, LIMITS, async () => Promise.reject(new Error("ENOTFOUND 10.9.9.9")));
     await expect(failing("https://example.com")).rejects.toThrow(
       expect.objectContaining({
@@ -391,7 +391,7 @@ describe("a limit", () => {
     await expect(hasty(url)).rejects.toThrow(timeout);
   });
 
-  it("of size ends a long body, also one without an end, and one that is packed", async () => {
+  it("of size ends a long body, including one without an end, and one that is packed", async () => {
     const big = await serve((_, response) => response.end(Buffer.alloc(LIMITS.max_bytes + 1)));
     await expect(local(big.url)).rejects.toMatchObject({ reason: "too_large" });
     const endless = await serve((_, response) => {
@@ -424,7 +424,7 @@ describe("a limit", () => {
     );
   });
 
-  it("an answer that is none is a failure that does not repeat it", async () => {
+  it("an invalid response is a failure whose message does not repeat it", async () => {
     const { url } = await serve(({ socket }) => socket.end("SSH-2.0-secret\r\n"));
     const failure = await local(url).catch((error) => error);
     expect(failure).toMatchObject({ name: "FetchFailedError", reason: "unreachable" });

@@ -62,7 +62,7 @@ describe("a request that takes long", () => {
     expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ["body", 400_017]]);
   });
 
-  it("takes a large body that is none of this", async () => {
+  it("accepts a large body that has none of these problems", async () => {
     const text = "é".repeat(2_000_000);
     const id = await api.newThread();
     const values = await api.wait(id, { assistant_id: "fails", input: { kind: "none", value: text } });
@@ -70,7 +70,7 @@ describe("a request that takes long", () => {
   });
 });
 
-describe("what is looked for", () => {
+describe("a search text", () => {
   it("is found in time that grows with it, not with its square", () => {
     const timeOf = (length: number): number => {
       const numbers = Array.from({ length }, (_, n) => n);

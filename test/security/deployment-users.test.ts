@@ -232,7 +232,7 @@ describe("building source with the rights of the service", () => {
     );
   });
 
-  it("goes on where that was chosen", async () => {
+  it("continues if the operator has configured it", async () => {
     await open({ data_dir: closed(), deploy_process: "on" });
     for (const name of ["one", "two"])
       await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));

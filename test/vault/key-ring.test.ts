@@ -131,7 +131,7 @@ describe("a ring", () => {
     ["hex", Buffer.alloc(32, 1).toString("hex")],
     ["with a typing error", `!${Buffer.alloc(32, 1).toString("base64").slice(1)}`],
     ["a password", "correct horse battery staple"],
-  ])("takes no key that is %s, and does not repeat it", (_, text) => {
+  ])("refuses a key that is %s, and does not repeat it", (_, text) => {
     expect(() => parseEncryptionKey(text, "KEYS: key 1")).toThrow(
       'KEYS: key 1 is not a 32-byte key in base64: generate a key with "openssl rand -base64 32".',
     );

@@ -65,7 +65,7 @@ describe("an interrupt is answered in the form that its graph reads", () => {
     });
   });
 
-  it("of a question for a token: by going there first, and only to the web", () => {
+  it("of a request for a token: by opening its address first, which must be http or https", () => {
     const value = { message: "Let me in", auth_url: "https://example.com/authorize" };
     expect(questionOf({ id: "1", value })).toMatchObject({ text: "Let me in", link: value.auth_url });
     expect(questionOf({ id: "1", value: { auth_url: "javascript:alert(1)" } }).link).toBeUndefined();

@@ -119,7 +119,7 @@ interface ThreadSocketOptions {
   streams: ThreadStreams;
   /** See {@link StreamOptions}. */
   isPython: boolean;
-  /** Executes a command that is no subscription. */
+  /** Executes a command that is not a subscription. */
   execute(command: ProtocolCommand): Promise<object>;
   parse(text: string): Promise<unknown>;
   /** Aborted when the caller loses access. */
@@ -299,7 +299,7 @@ class ThreadSocket {
 
   #send = (message: object): Promise<void> => this.#sendText(JSON.stringify(message));
 
-  /** Resolves when the text is written, also if the connection is closed: `close` ends its streams. */
+  /** Resolves when the text is written or the connection is closed: `close` ends its streams. */
   #sendText(text: string): Promise<void> {
     return new Promise((resolve) => this.#socket.send(text, () => resolve()));
   }

@@ -30,7 +30,7 @@ export function exampleScenarios(target: GetTarget): void {
   };
 
   describe("an example", () => {
-    it("of an upload is read with what was expected of it", async () => {
+    it("of an upload is read with its expected outputs", async () => {
       const { client } = target();
       const body = graded(2);
       const { dataset } = await upload(target(), body);
@@ -48,7 +48,7 @@ export function exampleScenarios(target: GetTarget): void {
       });
     });
 
-    it("is created with everything that was said of it", async () => {
+    it("is created with all given fields", async () => {
       const { client } = target();
       const datasetId = await newDataset();
       const sourceRunId = unique();
@@ -75,7 +75,7 @@ export function exampleScenarios(target: GetTarget): void {
       expect((await client.readDataset({ datasetId })).example_count).toBe(2);
     });
 
-    it("is changed in what is named, and keeps the rest", async () => {
+    it("is changed in the given fields, and keeps the others", async () => {
       const { client } = target();
       const datasetId = await newDataset();
       const { name: datasetName } = await client.readDataset({ datasetId });

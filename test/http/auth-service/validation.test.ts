@@ -356,7 +356,7 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
     await ada.call("GET", `/token-events?limit=${encodeURIComponent(value)}`);
   });
 
-  it("requires a key before all this", async () => {
+  it("requires a key before anything else", async () => {
     const requests = [
       ["DELETE", "/v2/auth/tokens"],
       ["POST", "/v2/auth/providers", "{"],
@@ -376,7 +376,7 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
     ["POST", "/providers/a/b"],
     ["GET", "/tokens/a/b/c"],
     ["GET", ""],
-  ])("is not found where nothing is: %s %s", async (method, path) => {
+  ])("is not found at an unknown path: %s %s", async (method, path) => {
     const answer = await ada.send(method, path);
     expect([answer.status, answer.body]).toEqual([404, { detail: "Not Found" }]);
   });
@@ -403,7 +403,7 @@ describe("the text of an error", () => {
     expect(partsOf(laxUuid, text)).toEqual(parts);
   });
 
-  it("about a UUID that is no text", () => {
+  it("about a UUID that is not text", () => {
     const msg = "UUID input should be a string, bytes or UUID object";
     expect(partsOf(laxUuid, 5)).toEqual([{ type: "uuid_type", loc: ["body"], msg, input: 5 }]);
   });
