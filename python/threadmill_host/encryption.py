@@ -60,7 +60,7 @@ class ProjectEncryption:
                 raise ValueError(f"The module must register encrypt.{kind} and decrypt.{kind} together.")
         if self._json[0] is None and self._blob[0] is None:
             raise ValueError(
-                "The module registers no handlers: encrypt.json and decrypt.json, encrypt.blob and decrypt.blob."
+                "The module registers no handlers: register encrypt.json and decrypt.json, encrypt.blob and decrypt.blob, or all."
             )
 
     async def answer(self, query: Message) -> Any:

@@ -20,7 +20,7 @@ NEXT_LOADING_REPORT = 30.0
 class MemoryLimit:
     """RLIMIT_DATA: an allocation beyond it raises MemoryError in a node, and the host survives.
 
-    RLIMIT_AS would also count what libraries only reserve. The limit leaves room for the stacks of the node threads.
+    RLIMIT_AS would also count memory that libraries only reserve. The limit leaves room for the stacks of the node threads.
     """
 
     def __init__(self, megabytes: int | None) -> None:

@@ -69,7 +69,7 @@ describe("experiments upload", () => {
     future_field: { kept: true },
   };
 
-  it("passes a whole upload on as it is", async () => {
+  it("passes on a whole upload unchanged", async () => {
     const request = await sent(file("body.json", `\ufeff${JSON.stringify(BODY, null, 2)}`));
     expect(request.body).toEqual(BODY);
     expect(request).toMatchObject({ method: "POST", path: "/api/v1/datasets/upload-experiment" });
@@ -512,7 +512,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         `The service could not process the request (500: ${SAID}). Check the service's log and try again.`,
       ],
       [200, "<html>hello</html>", [], "is not Threadmill: its response is not JSON. Correct --url."],
-    ])("with %i %j %j, says what to do", async (status, body, args, sentence) => {
+    ])("with %i %j %j, prints what to do", async (status, body, args, sentence) => {
       recorder.answer(status, body);
       const answer = await upload(file("a.json", BODY), ...args);
       expect(answer).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(sentence) });

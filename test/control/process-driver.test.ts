@@ -61,7 +61,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
     expect(received.type).toBe("ai");
   });
 
-  it("keeps its threads apart from those of others, and over its revisions", async () => {
+  it("keeps its threads across its revisions, separate from those of other deployments", async () => {
     const [order, other] = [await specFor(), await specFor()];
     const [ref, elsewhere] = [await start(order), await start(other)];
     const call = (at: InstanceRef, by: InstanceSpec, path: string, method = "GET") =>

@@ -101,7 +101,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       await keptAre(3, 5, 6, 7, 8);
     });
 
-    it("gets as many instances as its resources say, and all of them must be ready", async () => {
+    it("gets as many instances as its resources specify, and all of them must be ready", async () => {
       const { router } = world.start();
       const resource_spec = { min_scale: 3, cpu_limit: 2, memory_limit_mb: 512 };
       const id = await world.deploy("wide", "run-held", { source_config: { resource_spec } });

@@ -262,7 +262,7 @@ describe.each(databases)("comparing experiments on %s", (database) => {
       expect(body.flatMap((example: { runs: object[] }) => example.runs)).toHaveLength(120);
     });
 
-    it("pages, sorts by scores and by differences, and filters by what runs have", async () => {
+    it("pages, sorts by scores and by differences, and filters by properties of runs", async () => {
       const { dataset, sessions, rows } = await uploaded([{ s: [0.1, 0.9, 0.5] }, { s: [0.9, 0.8, 0.4] }]);
       const ids = async (more: object) =>
         (await page(dataset, { session_ids: sessions, ...more })).map((example: { id: string }) =>

@@ -173,7 +173,7 @@ describe("values have the type of their field", () => {
     expect(one(expression)).toEqual(value);
   });
 
-  it("keeps what metadata and feedback hold as it is", () => {
+  it("keeps values of metadata and feedback unchanged", () => {
     for (const [written, value] of [
       ['"7"', "7"],
       ["7", 7],
@@ -187,7 +187,7 @@ describe("values have the type of their field", () => {
     }
   });
 
-  it("reads eq and neq of an error with true and false as whether there is one", () => {
+  it("reads eq and neq of an error with true and false as a test for any error", () => {
     const some = { op: "neq", field: "error", value: null };
     const none = { op: "eq", field: "error", value: null };
     expect([true, false].map((value) => parseFilter(`eq(error, ${value})`))).toEqual([some, none]);
@@ -960,7 +960,7 @@ describe("any text", () => {
       return text.slice(0, from) + inserted + text.slice(from + removed);
     });
 
-  it("is a filter or a FilterError with a place in the text", () => {
+  it("is a filter or a FilterError with a position in the text", () => {
     let errors = 0;
     const text = fc.oneof(soup, damaged, fc.string({ unit: "binary", maxLength: 200 }), fc.string({ maxLength: 200 }));
     fc.assert(

@@ -139,7 +139,7 @@ describe("a document with rows", () => {
     });
   });
 
-  it("lets what onRow throws pass", () => {
+  it("passes on errors that onRow throws", () => {
     const onRow = () => {
       throw new RangeError("too many");
     };

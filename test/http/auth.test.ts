@@ -71,7 +71,7 @@ describe.each(databases)("with API keys on %s", (database) => {
     });
   });
 
-  it("/ok and the way to the app are open, the documents and unknown routes are not", async () => {
+  it("/ok and the redirect to the app need no key, but the documents and unknown routes do", async () => {
     expect(await send("GET", "/ok")).toMatchObject({ status: 200, body: { ok: true } });
     expect((await send("GET", "/ok?check_db=1")).status).toBe(200);
     // It only leads to the page that asks for a key.

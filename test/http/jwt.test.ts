@@ -114,7 +114,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
     expect(answer.headers.get("www-authenticate")).toBe("Bearer");
   });
 
-  it("is a bearer token and nothing else", async () => {
+  it("is accepted only as a bearer token", async () => {
     expect((await api.send("GET", "/app/api/session", undefined, { "X-Api-Key": await issuer.token() })).status).toBe(
       401,
     );

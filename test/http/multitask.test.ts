@@ -142,7 +142,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
       expect((await api.thread(thread_id)).status).toBe("idle");
     });
 
-    it("lets others go first that may start earlier", async () => {
+    it("lets runs that may start earlier go first", async () => {
       const thread_id = await api.newThread();
       const delayed = await api.newRun(thread_id, chain("later", { after_seconds: 3600 }));
       expect((await api.wait(thread_id, chain("now"))).steps).toEqual(["now", "a", "b", "c"]);

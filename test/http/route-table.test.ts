@@ -170,7 +170,7 @@ describe.each(databases)("every route on %s", (database) => {
     }
   });
 
-  it("is answered 401 despite a wrong method, a spelling, or a body that cannot be read", async () => {
+  it("is answered 401 despite a wrong method, an unusual spelling, or an unreadable body", async () => {
     for (const [method, path, body] of [
       ["DELETE", "/info", undefined],
       ["GET", "/info/", undefined],

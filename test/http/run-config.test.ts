@@ -58,7 +58,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     expect(JSON.stringify(described)).not.toContain("langgraph_auth");
   });
 
-  it("is the assistant's configurable, unless the run overrides it", async () => {
+  it("contains the assistant's configurable, unless the run overrides it", async () => {
     const assistant_id = await assistant({
       config: { configurable: { a: 1, b: { x: 1 }, c: [1] }, tags: ["assistant"], recursion_limit: 7 },
     });
@@ -68,7 +68,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     expect(seen).toMatchObject({ tags: expect.arrayContaining(["assistant"]), recursionLimit: 7 });
   });
 
-  it("is the run's tags and recursion limit, if it has some", async () => {
+  it("contains the run's tags and recursion limit, if there are any", async () => {
     const assistant_id = await assistant({ config: { tags: ["assistant"], recursion_limit: 7 } });
     const { seen } = await inspect({ assistant_id, config: { tags: ["run"], recursion_limit: 9 } });
     expect(seen.recursionLimit).toBe(9);
@@ -77,11 +77,11 @@ describe.each(databases)("the config of a run on %s", (database) => {
   });
 
   // LangGraph for Python passes its default to no node.
-  it.skipIf(language === "python")("is LangGraph's own recursion limit by default", async () => {
+  it.skipIf(language === "python")("contains LangGraph's own recursion limit by default", async () => {
     expect((await inspect({})).seen.recursionLimit).toBeGreaterThanOrEqual(25);
   });
 
-  it("is the assistant's context with the run's over it", async () => {
+  it("contains the assistant's context, overridden by the run's", async () => {
     const assistant_id = await assistant({ context: { a: 1, b: { x: 1 } } });
     expect((await inspect({ assistant_id })).seen.context).toEqual({ a: 1, b: { x: 1 } });
     expect((await inspect({ assistant_id, context: { b: { y: 2 }, c: 3 } })).seen.context).toEqual({
@@ -91,7 +91,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     });
   });
 
-  it("is the metadata of assistant, thread and run, the latter winning, and it is kept with the run and its checkpoints", async () => {
+  it("contains the metadata of assistant, thread and run, in ascending precedence, which is stored with the run and its checkpoints", async () => {
     const assistant_id = await assistant({ metadata: { from: "assistant", a: 1 } });
     const { seen, run, thread_id } = await inspect(
       { assistant_id, metadata: { from: "run", r: 3 } },
@@ -160,7 +160,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     );
   });
 
-  it("is what a factory builds its graph from, even when the state is read", async () => {
+  it("is passed to a factory, including when the state is read", async () => {
     const thread_id = await api.newThread();
     const body = { assistant_id: "factory", input: { steps: [] }, config: { configurable: { word: "hello" } } };
     expect(await api.wait(thread_id, body)).toEqual({ steps: ["hello"] });

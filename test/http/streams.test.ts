@@ -121,7 +121,7 @@ describe.each(databases)("streams on %s", (database) => {
   it.each<[string, object, unknown]>([
     ["a question", { assistant_id: "gate" }, [{ id: expect.any(String), value: { question: "name?" } }]],
     ["a breakpoint", { interrupt_before: ["b"] }, []],
-  ])("say at last that the run stopped for %s", async (_, body, expected) => {
+  ])("end with an event that reports that the run stopped for %s", async (_, body, expected) => {
     const [run, events] = await ended({ ...body, stream_mode: ["values"] });
     expect(events.at(-1)).toMatchObject({ event: "values", data: { __interrupt__: expected } });
     expect(run.status).toBe("interrupted");

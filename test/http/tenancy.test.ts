@@ -213,7 +213,7 @@ describe.each(databases)("two workspaces on %s", (database) => {
     expect((await see("POST", "/api/v1/runs/query", { id: ["{experimentRun}"] })).runs).toEqual([]);
   });
 
-  it("examples in parts, and from runs, do not reach what the other has", async () => {
+  it("examples in multipart bodies, and from runs, cannot refer to records of the other", async () => {
     const mine = (await api.call("POST", "/api/v1/datasets", { name: "mine" }, stranger)).id;
     const send = async (method: string, path: string, parts: Record<string, object>) => {
       const body = new FormData();

@@ -149,7 +149,7 @@ describe.each(databases)("threads on %s", (database) => {
       expect(await api.get(`/threads/${thread_id}/runs`)).toEqual([]);
     });
 
-    it("makes two threads that go their own ways", async () => {
+    it("makes two independent threads", async () => {
       const source = await api.newThread();
       await chain(source);
       const { thread_id } = await copy(source);

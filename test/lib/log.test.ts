@@ -64,7 +64,7 @@ describe("a log line", () => {
     });
   });
 
-  it("is written redacted, its message too", () => {
+  it("is redacted, including its message", () => {
     const program = `
       import { createLog } from "./src/platform/lib/log.ts";
       const log = createLog("debug");

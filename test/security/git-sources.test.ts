@@ -117,7 +117,7 @@ describe("git", () => {
   };
 
   it.each(["git@code.example:team/agent.git", "ssh://git@code.example:2222/team/agent.git"])(
-    "connects to the address of %s that was looked at, as ssh itself reads its arguments",
+    "connects to the address of %s that was checked, with the arguments as ssh itself reads them",
     async (url) => {
       expect(await fetched(url)).toMatch(/git fetch failed/);
       const { settings } = recorded();
@@ -146,7 +146,7 @@ describe("git", () => {
     },
   );
 
-  it("over https connects to the address that was looked at, too", async () => {
+  it("over https connects to the address that was checked, too", async () => {
     const at = temporaryFolder();
     const trace = join(at, "trace");
     script(at, "git", `env > ${trace}; exit 1`);

@@ -433,7 +433,7 @@ describe("prices", () => {
     expect(total({ ls_model_name: "other" }, { deployment: "house-1" })).toBeUndefined();
   });
 
-  it("of details are greedy, and never negative", () => {
+  it("of details apply to all their tokens, and costs are never negative", () => {
     const priced = entry({ prompt_cost_details: { cache_read: 1e-6 }, completion_cost_details: { reasoning: "3e-5" } });
     const own = tokens(100, 10, {
       prompt_token_details: { cache_read: 40, audio: 50 },

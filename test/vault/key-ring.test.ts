@@ -118,7 +118,7 @@ describe("a ring", () => {
     expect(ring.seal(SECRET, AAD)).toContain(`.${b.key_id}.`);
   });
 
-  it("calls a key the same wherever it is, and no two keys the same", () => {
+  it("gives a key the same id everywhere, and different keys different ids", () => {
     const bytes = randomBytes(32);
     expect(keyFromBytes(bytes).key_id).toBe(parseEncryptionKey(bytes.toString("base64"), "x").key_id);
     expect(keyFromBytes(Buffer.alloc(32, 1)).key_id).toMatch(/^[0-9a-f]{8}$/);
@@ -162,7 +162,7 @@ describe("a file of keys", () => {
     expect(readdirSync(folder)).toEqual(["encryption.keys"]);
   });
 
-  it("may have comments and blank lines, which stay when keys come and go", () => {
+  it("may have comments and blank lines, which stay when keys are added and removed", () => {
     const [a, b] = [generateEncryptionKey(), generateEncryptionKey()];
     writeFileSync(file.path, `# mine\n\n  ${keyToBase64(a)}  \n# end`, { mode: 0o640 });
     file.prepend(b);

@@ -27,7 +27,7 @@ describe("an interrupt is answered in the form that its graph reads", () => {
     expect(questionOf({ id: "1", value }).choices[1]?.draft).toEqual({ amount: 5 });
   });
 
-  it("of LangGraph's HumanInterrupt, as a list where the question was one", () => {
+  it("of LangGraph's HumanInterrupt, as a list if the question was a list", () => {
     const ask = (config: object) => ({ action_request: { action: "mail", args: { to: "a" } }, config });
     expect(resumes([ask({ allow_ignore: false })], { to: "b" })).toEqual({
       Approve: [{ type: "accept", args: null }],
@@ -39,7 +39,7 @@ describe("an interrupt is answered in the form that its graph reads", () => {
     });
   });
 
-  it("of LangChain's review of tool calls: one decision a call, and no way that one of them does not allow", () => {
+  it("of LangChain's review of tool calls: one decision per call, and only decisions that all calls allow", () => {
     const value = {
       action_requests: [
         { name: "mail", args: { to: "a" } },

@@ -16,7 +16,7 @@ describeInBrowser("the frame of an open service", () => {
     expect(page.url()).toMatch(/\/app\/?$/);
   });
 
-  it("has all pages on a phone, none of them cut off or over another", async () => {
+  it("has all pages on a phone, without clipped or overlapping content", async () => {
     for (const [path, label] of [
       ["/settings", "Settings"],
       ["/experiments", "Experiments"],

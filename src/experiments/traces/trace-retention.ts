@@ -33,7 +33,7 @@ export const retentionOperations = (database: Database) => ({
       }
       for (let after: string | undefined = FIRST_TRACE_ID; after !== undefined; ) {
         const from: RootlessFrom = { ...session, before_us, after };
-        // Most sessions have none, and a read locks nothing.
+        // Most sessions have no expired traces without a root. This check takes no lock.
         if ((await rootlessTraces(database.read, { ...from, limit: 1 })).length === 0) break;
         const step = await database.write((tx) => sweepRootless(tx, session, from));
         deleted += step.deleted;

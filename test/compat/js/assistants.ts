@@ -24,7 +24,7 @@ export function assistantScenarios(newClient: NewClient): void {
       expect(await assistants.get(created.assistant_id)).toEqual(created);
     });
 
-    it("have defaults for what is not sent", async () => {
+    it("have defaults for omitted fields", async () => {
       const created = await newClient().assistants.create({ graphId: "agent" });
       expect(created).toMatchObject({
         name: "Untitled",

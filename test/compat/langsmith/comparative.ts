@@ -12,7 +12,7 @@ export function comparativeScenarios(target: GetTarget): void {
       return [one, two] as const;
     };
 
-    it("is kept with the names of its experiments", async () => {
+    it("is stored with the names of its experiments", async () => {
       const [one, two] = await twoExperiments();
       const id = unique();
       const createdAt = new Date("2026-02-01T10:00:00.123Z");

@@ -147,7 +147,7 @@ export function datasetScenarios(target: GetTarget): void {
       expect((await client.shareDataset(dataset.id)).share_token).not.toBe(shared.share_token);
     });
 
-    it("that is shared is read under its token, with its examples, for as long as it is", async () => {
+    it("that is shared is read under its token, with its examples, until it is no longer shared", async () => {
       const { client } = target();
       const { dataset } = await upload(target(), graded(3));
       const examples = await listed(client.listExamples({ datasetId: dataset.id }));

@@ -95,7 +95,7 @@ export function exampleScenarios(target: GetTarget): void {
       });
     });
 
-    it("keeps its splits when it is written back as it was read", async () => {
+    it("keeps its splits when it is written back unchanged", async () => {
       const { client } = target();
       const made = await client.createExample({ a: 1 }, { b: 1 }, { datasetId: await newDataset(), split: "train" });
       const { metadata } = await client.readExample(made.id);
@@ -253,7 +253,7 @@ export function exampleScenarios(target: GetTarget): void {
       await expect(idsOf({ datasetId, filter: "has(metadata" })).rejects.toEqual(refused(400, "At 12"));
     });
 
-    it("are shown as they were at a moment", async () => {
+    it("are shown as they were at a given time", async () => {
       const { client, apiUrl } = target();
       const { datasetId, exampleIds } = await datasetOf(2);
       const [one, two] = exampleIds as [string, string];

@@ -121,7 +121,7 @@ export function feedbackScenarios(target: GetTarget): void {
       expect(await client.readRun(run.id)).toMatchObject(ofRun);
     });
 
-    it("that is a boolean is a score of 0 or 1, and what its key means is remembered", async () => {
+    it("that is a boolean is a score of 0 or 1, and the config of its key is stored", async () => {
       const { client } = target();
       const key = unique();
       const feedbackConfig = { type: "categorical", categories: [{ value: 1, label: "yes" }, { value: 0 }] } as const;

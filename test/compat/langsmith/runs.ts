@@ -135,7 +135,7 @@ export function runScenarios(target: GetTarget): void {
         expect(run).toEqual({ ...always, end_time, feedback_stats });
       });
 
-      it("add up to statistics of all of them, or of some", async () => {
+      it("have statistics, of all runs or of a selection", async () => {
         const { client } = target();
         const statistics = (rows: Row[]) => {
           const { session_feedback_stats: _, last_run_start_time_live: __, ...of } = statisticsOf(rows);

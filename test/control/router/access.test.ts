@@ -46,7 +46,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     ["a key in another scheme", { Authorization: `Basic ${ROOT}` }],
     ["a workspace's id alone", { "X-Tenant-Id": "00000000-0000-0000-0000-000000000001" }],
     ["two keys", { "X-Api-Key": `${ROOT}, ${ROOT}` }],
-  ])("a caller with %s, without details in the response", async (_, headers) => {
+  ])("not a caller with %s, whose response has no details", async (_, headers) => {
     const before = instance.seen.length;
     for (const at of [`${path}/threads`, path, `${path}/ok/`, `${path}/../ok`, "/deployments/nothing/threads"]) {
       for (const method of ["GET", "POST", "DELETE", "TRACE"]) {

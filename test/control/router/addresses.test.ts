@@ -36,7 +36,7 @@ describe.each<[string, WorldOptions]>([
     ["/deployments/one/deployments/other/x", "/deployments/other/x"],
     ["/deployments/one/...", "/..."],
     ["/deployments/one/.well-known/x..y", "/.well-known/x..y"],
-  ])("%s is %s of its server, to the letter", async (path, expected) => {
+  ])("%s is %s of its server, forwarded literally", async (path, expected) => {
     expect((await send(path)).text).toBe("one");
     expect(one.last.url).toBe(expected);
     expect(one.last.headers).toMatchObject({
@@ -60,7 +60,7 @@ describe.each<[string, WorldOptions]>([
     "/deployments/one/..%5cother",
     "/deployments/one/..\\other",
     "/deployments/one/.?x=1",
-  ])("%s leads nowhere", async (path) => {
+  ])("%s does not exist", async (path) => {
     const before = [one.seen.length, other.seen.length];
     expect(await send(path)).toMatchObject({
       status: 422,

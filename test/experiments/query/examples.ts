@@ -125,7 +125,7 @@ export function exampleScenarios(service: GetService): void {
       expect((await api.ok("PATCH", path, { split: [] })).metadata).toEqual({ dataset_split: ["base"] });
     });
 
-    it("has one dataset, and all of a request have the same", async () => {
+    it("belongs to one dataset, and all examples of a request belong to the same one", async () => {
       const [one, two] = [await newDataset(), await newDataset()];
       const bodies = [one, one, two].map((dataset_id) => ({ dataset_id, inputs: {} }));
       const answer = await api.send("POST", "/examples/bulk", bodies);

@@ -110,7 +110,7 @@ export function sessionScenarios(service: GetService): void {
   });
 
   describe("sessions", () => {
-    it("are found by metadata: all of it is there, lists and all", async () => {
+    it("are found by metadata, all of which must be contained, including lists", async () => {
       const key = unique();
       const made: Record<string, Anything> = {};
       const metadata: Record<string, unknown> = {

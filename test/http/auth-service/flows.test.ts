@@ -63,7 +63,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect((await flows.browse("/api-host/v2/auth/done?status=connected&provider=acme")).status).toBe(200);
   });
 
-  it("the callback of the original's web app leads to the same page", async () => {
+  it("the callback of LangGraph's web app leads to the same page", async () => {
     const user = await flows.user("old");
     const { url } = await user.authenticate({ provider: "old-style" });
     const path = await flows.goAndReturn(url);
@@ -73,7 +73,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect((await user.authenticate({ provider: "old-style" })).status).toBe("completed");
   });
 
-  it("a web app that is the redirect URI passes on what it got in its user's name", async () => {
+  it("a web app that is the redirect URI passes on the parameters on behalf of its user", async () => {
     const [user, other] = [await flows.user("of the app"), await flows.user("not of the app")];
     const { url } = await user.authenticate({ provider: "bridged" });
     const path = await flows.goAndReturn(url);

@@ -95,7 +95,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
       expect(batch.text).toBe('{"has_token":{"github":true,"google":false,"__proto__":false}}');
     });
 
-    it("lie sealed in the database, and in no event", async () => {
+    it("are sealed in the database, and appear in no event", async () => {
       const ada = await newUser();
       const canary = { access_token: "canary-1", refresh_token: "canary-2" };
       await give(ada, canary);

@@ -342,17 +342,17 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
     }
   });
 
-  it.each(["true", "TRUE", "1", "yes", "On", "t", "Y", 1, true])("takes %j for true", async (value) => {
+  it.each(["true", "TRUE", "1", "yes", "On", "t", "Y", 1, true])("reads %j as true", async (value) => {
     const id = `true-${typeof value}-${value}`;
     expect((await ada.call("POST", "/providers", provider(id, { uses_pkce: value }))).uses_pkce).toBe(true);
   });
 
-  it.each(["false", "0", "no", "OFF", "f", "n", 0, false])("takes %j for false", async (value) => {
+  it.each(["false", "0", "no", "OFF", "f", "n", 0, false])("reads %j as false", async (value) => {
     const id = `false-${typeof value}-${value}`;
     expect((await ada.call("POST", "/providers", provider(id, { uses_pkce: value }))).uses_pkce).toBe(false);
   });
 
-  it.each(["5", " 5 ", "+5", "5.0", "1_0", "007"])("takes %j for a number", async (value) => {
+  it.each(["5", " 5 ", "+5", "5.0", "1_0", "007"])("reads %j as a number", async (value) => {
     await ada.call("GET", `/token-events?limit=${encodeURIComponent(value)}`);
   });
 
