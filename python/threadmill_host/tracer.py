@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 
 
 def tracer_of(sink: TraceSink) -> LangChainTracer | None:
-    """Returns the tracer of a run. LangChain then adds no tracer of its own. Never raises: the trace then has only a root."""
+    """Returns the tracer of a run. LangChain then adds no tracer of its own. Never raises: if it fails, the trace has only a root."""
     client: Any = TracingClient(sink)
     try:
         return RunTracer(client=client, project_name=sink.trace["project_name"])

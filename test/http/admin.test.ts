@@ -88,7 +88,7 @@ describe.each(databases)("the administration on %s", (database) => {
     it.each([
       ["no such key", "abcdefghijkl"],
       ["nonsense", "%00"],
-    ])("that are not there are not revoked: %s", async (_, id) => {
+    ])("that do not exist are not revoked: %s", async (_, id) => {
       const answer = await api.send("DELETE", `/admin/keys/${id}`, undefined, ADMIN);
       expect(answer).toMatchObject({ status: 404, body: { detail: "API key not found" } });
     });
@@ -184,7 +184,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect(await names()).toEqual(["auth0|1", "ä ö"]);
     });
 
-    it("that are not there have no members", async () => {
+    it("that do not exist have no members", async () => {
       for (const method of ["GET", "PUT"] as const) {
         const path = `/admin/workspaces/${randomUUID()}/members${method === "PUT" ? "/a" : ""}`;
         expect((await api.send(method, path, undefined, ADMIN)).status).toBe(404);

@@ -249,7 +249,7 @@ describe.each(databases)("pauses on %s", (database) => {
   });
 
   describe.each(["sync", "async", "exit"])("with durability %s", (durability) => {
-    it("hold questions and their answers", async () => {
+    it("store questions and their answers", async () => {
       const [thread_id, first] = await paused("gate", { durability });
       expect(first.__interrupt__[0].value).toEqual({ question: "name?" });
       expect(await api.thread(thread_id)).toMatchObject({ status: "interrupted" });
@@ -262,7 +262,7 @@ describe.each(databases)("pauses on %s", (database) => {
       });
     });
 
-    it("hold the history that it promises, and the end", async () => {
+    it("store the checkpoints that the value specifies, and the final state", async () => {
       const [thread_id, output] = await paused("chain", { durability });
       expect(output).toEqual({ steps: ["in", "a", "b", "c"] });
       expect(await api.history(thread_id)).toHaveLength(durability === "exit" ? 1 : 5);
@@ -270,7 +270,7 @@ describe.each(databases)("pauses on %s", (database) => {
       expect((await wait(thread_id, "chain", { input: { steps: ["more"] }, durability })).steps).toHaveLength(8);
     });
 
-    it("hold what was done before an error", async () => {
+    it("store the steps before an error", async () => {
       const [thread_id] = await paused("fails", { input: { kind: "type_error", steps: ["in"] }, durability });
       expect((await api.state(thread_id)).values.steps).toEqual(["in", "first"]);
       expect(await api.thread(thread_id)).toMatchObject({ status: "error", values: { steps: ["in", "first"] } });

@@ -14,7 +14,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
     (await api.get(`/threads/${thread_id}/runs`)).map(({ status }: Wire) => status);
 
   describe("enqueue, which is the default,", () => {
-    it("runs them in the order in which they were accepted, each on what the one before left", async () => {
+    it("runs them in the order in which they were accepted, each on the state that the previous one left", async () => {
       const thread_id = await api.newThread();
       const door = api.newDoor();
       await api.runningSlow(thread_id, door.path);

@@ -202,7 +202,7 @@ describe.each(databases)("streams on %s", (database) => {
       expect(await read(run, "999")).toEqual([]);
     });
 
-    it("without an id start from now, with metadata all the same", async () => {
+    it("without an id start from now, and still begin with metadata", async () => {
       const [run] = await ended();
       expect(names(await read(run))).toEqual(["metadata"]);
     });

@@ -201,7 +201,7 @@ describe("a file of keys", () => {
   it.each([
     ["gone", () => rmSync(file.path)],
     ["broken", () => writeFileSync(file.path, "broken")],
-  ])("that is %s while a ring uses it leaves the ring its keys", (_, damage) => {
+  ])("that is %s while a ring uses it does not change the keys of the ring", (_, damage) => {
     file.create();
     const ring = new KeyRing(file.read(), file, log);
     const sealed = ring.seal(SECRET, AAD);

@@ -57,7 +57,7 @@ export function runScenarios(service: GetService): void {
       ["of no experiment", () => ({ session: [] })],
       ["of one that does not exist", () => ({ session: unique() })],
       ["of a trace that is not among the ids", () => ({ id: [unique()], trace: [...ids.values()][0] })],
-    ])("%s are none, and add up to nothing", async (_, query) => {
+    ])("%s return no runs, and statistics without runs", async (_, query) => {
       const body = { session: sessions, ...query() };
       const { runs } = await api.ok("POST", "/runs/query", body);
       expect(runs).toEqual([]);
