@@ -134,7 +134,7 @@ describe("the source", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("reaches a product by its index.ts and its contract alone", () => {
+  it("reaches a product only through its index.ts and its contract", () => {
     const wrong = imports
       .filter(({ from, to }) => to.startsWith(".") && !/^(main\.ts|cli\/|app\/compose\/)/.test(from))
       .filter((found) => top(found.from) !== top(targetOf(found)) && PRODUCTS.includes(top(targetOf(found))))
@@ -145,7 +145,7 @@ describe("the source", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("reaches the engine by its index.ts alone", () => {
+  it("reaches the engine only through its index.ts", () => {
     const ENGINE = "agent-server/engine/";
     const wrong = imports
       .filter((found) => found.to.startsWith(".") && targetOf(found).startsWith(ENGINE))
@@ -169,7 +169,7 @@ describe("the source", () => {
     expect(cyclesOf(files, imports, targetOf)).toEqual([]);
   });
 
-  it("leaves the rules of the experiments to their threads", () => {
+  it("does not load the rules of the experiments in the serving thread", () => {
     const loaded = new Set<string>(["main.ts"]);
     for (const file of loaded)
       for (const found of imports)
@@ -185,7 +185,7 @@ describe("the source", () => {
     ]);
   });
 
-  it("reads the environment only in cli/, which passes it to config.ts, except for that of graphs", () => {
+  it("reads the environment only in cli/, which passes it to config.ts, except for the environment of graphs", () => {
     const wrong = [...sources]
       .filter(([file, text]) => top(file) !== "cli" && /process\.env\b/.test(text))
       .filter(([file]) => file !== "agent-server/graph-hosts/inside/tracer.ts")
@@ -231,7 +231,7 @@ describe("the source", () => {
 });
 
 describe("the mutants", () => {
-  it("each have the text that they replace just once in their file", () => {
+  it("each replace a text that occurs exactly once in their file", () => {
     const count = ({ file, replace: [guard] }: Mutant) =>
       readFileSync(join(SRC, "..", file), "utf8").split(guard).length - 1;
     expect(MUTANTS.filter((mutant) => count(mutant) !== 1).map(({ name }) => name)).toEqual([]);
@@ -239,7 +239,7 @@ describe("the mutants", () => {
 });
 
 describe("the failpoints", () => {
-  it.each(Object.entries(POINTS))("%s is before a statement that its file has once", (_, { file, before }) => {
+  it.each(Object.entries(POINTS))("%s is before a statement that occurs once in its file", (_, { file, before }) => {
     const source = readFileSync(join(SRC, "..", file), "utf8");
     expect(source.split(before)).toHaveLength(2);
     expect(() => stripTypeScriptTypes(source.replace(before, `globalThis.failpoint(); ${before}`))).not.toThrow();
@@ -258,7 +258,7 @@ describe("the web app", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("takes values of the contract only from files that import nothing, as schemas would come with zod", () => {
+  it("imports values of the contract only from files that import nothing, because schemas would include zod", () => {
     const wrong = webImports
       .filter((found) => !found.types && CONTRACT.test(target(found)))
       .filter((found) => imports.some(({ from, types }) => !types && from === target(found).slice("../../src/".length)))
@@ -266,7 +266,7 @@ describe("the web app", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("has no cycle of files, but for pages that are loaded later", () => {
+  it("has no cycle of files, except for pages that are loaded later", () => {
     const now = webImports.filter(
       (found) => !found.types && !webSources.get(found.from)?.includes(`import("${found.to}")`),
     );

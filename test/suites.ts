@@ -29,7 +29,7 @@ const UNIT = [
   "web/src/**/*.test.tsx",
 ];
 
-/** Kills, roll-outs, processes that share a database, random requests. */
+/** Kills, rollouts, processes that share a database, random requests. */
 const FAULTS = [
   "test/{crash,faults,model}/**/*.test.ts",
   "test/fuzz/{experiments,fuzz}.test.ts",

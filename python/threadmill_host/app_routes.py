@@ -11,7 +11,7 @@ _SEGMENT_CONVERTERS = (None, "str", "int", "float", "uuid")
 
 
 def is_starlette(app: Any) -> bool:
-    """Compares the members, because the project may have any version of the package."""
+    """Checks for attributes instead of the class, because the project may have any version of the package."""
     return all(hasattr(app, name) for name in ("routes", "router", "user_middleware")) and hasattr(
         app.router, "default"
     )
@@ -57,7 +57,7 @@ def _route(method: str, path: str, *, is_middleware: bool = False) -> Message:
 
 
 def to_pattern(path: str) -> str:
-    """Returns the path in Hono's syntax. It may match more; the app passes such requests back."""
+    """Returns the path in Hono's syntax. The pattern may match more requests; the app passes those back."""
     segments: list[str] = []
     for number, segment in enumerate(path.split("/")):
         parameters = list(_PARAMETER.finditer(segment))

@@ -16,7 +16,7 @@ MAX_THREADS = 200
 
 
 class BodyExecutor(concurrent.futures.ThreadPoolExecutor):
-    """A thread cannot be stopped: a call may go on after its run was cancelled."""
+    """A thread cannot be stopped: a call may continue after its run was cancelled."""
 
     def __init__(self, jobs: int, loop: asyncio.AbstractEventLoop, memory: MemoryLimit) -> None:
         super().__init__(max_workers=min(MAX_THREADS, max(32, 2 * jobs)), thread_name_prefix="threadmill-node")

@@ -153,7 +153,7 @@ class HostCheckpointer(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> tuple[Message | None, RunnableConfig]:
-        """Stores the checkpoint unless the caller must wait for it: then the request is returned."""
+        """Stores the checkpoint. If the caller must wait for its commit, returns the request instead of sending it."""
         configurable = config.get("configurable", {})
         thread_id = configurable.get("thread_id")
         if thread_id is None:

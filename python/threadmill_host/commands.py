@@ -25,7 +25,7 @@ def is_consumed_resume(task_id: str, channel: str) -> bool:
 
 
 def _with_pairs(update: Any) -> Any:
-    """JSON has no tuples, and LangGraph accepts a list of updates only as pairs of a key and a value in tuples."""
+    """JSON has no tuples, but LangGraph accepts a list of updates only as (key, value) tuples."""
     is_pairs = isinstance(update, list) and all(
         isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in update
     )

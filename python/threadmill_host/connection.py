@@ -117,7 +117,7 @@ class ServiceConnection:
                 self.loop.call_soon_threadsafe(self.flush)
 
     def flush(self) -> None:
-        """Sends the batch without waiting. The I/O thread sends what the socket does not take."""
+        """Sends the batch without waiting. The I/O thread sends what the socket does not accept at once."""
         with self._lock:
             self._flush_scheduled = False
             if not self._batch:
@@ -156,7 +156,7 @@ class ServiceConnection:
     # Flow control
 
     async def room_for(self, run: RunKey) -> None:
-        """Waits while the run has too many unacknowledged events, or too much is unsent."""
+        """Waits while the run has too many unacknowledged events, or too many bytes are unsent."""
         while (
             self._unacknowledged.get(run, 0) > MAX_UNACKNOWLEDGED_CHARS or self._socket.unsent_bytes > MAX_UNSENT_BYTES
         ):

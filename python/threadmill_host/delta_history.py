@@ -11,7 +11,7 @@ from .scope import scope_of
 
 
 class DeltaHistory:
-    """The requests for the ancestors of a checkpoint. One is enough, unless their values are too large for one response."""
+    """The requests for the ancestors of a checkpoint. One request is enough, unless the values are too large for one response."""
 
     def __init__(self, config: RunnableConfig, channels: Sequence[str], load: Callable[[Message], Any]) -> None:
         configurable = config.get("configurable", {})

@@ -1,7 +1,8 @@
 """Encrypts and decrypts stored values with the handlers of the project (`encryption.path`).
 
-A stored value contains its encryption context, which its decryption gets back. An encrypted JSON object is a JSON object with
-the same keys, after a tab: JSON that the service stores never begins with white space. Other texts become bytes, in base64 after U+0001.
+A stored value contains its encryption context, which is passed to the handler that decrypts it. An encrypted JSON object is stored as a tab
+and a JSON object with the same keys: JSON that the service stores never begins with white space. Other encrypted texts are
+stored as U+0001 and the base64 of the encrypted bytes.
 """
 
 import asyncio
@@ -59,7 +60,7 @@ class ProjectEncryption:
                 raise ValueError(f"The module must register encrypt.{kind} and decrypt.{kind} together.")
         if self._json[0] is None and self._blob[0] is None:
             raise ValueError(
-                "The module registers no handlers: encrypt.json and decrypt.json, encrypt.blob and decrypt.blob."
+                "The module registers no handlers: register encrypt.json and decrypt.json, encrypt.blob and decrypt.blob, or all."
             )
 
     async def answer(self, query: Message) -> Any:
@@ -183,7 +184,7 @@ def _without_readable(data: Json, own: Json, is_object: bool) -> Json:
 
 
 def _sdk() -> Any:
-    """Imported when it is needed: versions of langgraph_sdk before 0.3 have no encryption."""
+    """Imports the SDK only when it is needed: versions before 0.3 have no encryption."""
     try:
         import langgraph_sdk
 

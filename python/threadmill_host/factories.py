@@ -26,7 +26,7 @@ except ModuleNotFoundError:
 
 @dataclass(frozen=True)
 class FactoryCall:
-    """What a factory is called for."""
+    """The purpose of a call of a factory."""
 
     config: Mapping[str, Any]
     access_context: str
@@ -85,7 +85,7 @@ class Factory:
 
 @asynccontextmanager
 async def _in_thread(manager: AbstractContextManager[Any]) -> AsyncIterator[Any]:
-    """Enters and leaves a synchronous context manager in a thread, also when the run is cancelled meanwhile."""
+    """Enters and leaves a synchronous context manager in a thread, even if the run is cancelled in the meantime."""
     entering = asyncio.ensure_future(asyncio.to_thread(manager.__enter__))
     try:
         value = await asyncio.shield(entering)

@@ -1,4 +1,4 @@
-"""The socket to the service: one JSON array of messages per line. A thread reads it also while the event loop is blocked."""
+"""The socket to the service: one JSON array of messages per line. A thread reads it even while the event loop is blocked."""
 
 import os
 import selectors
@@ -17,7 +17,7 @@ IDLE_SECONDS = 0.25
 
 
 class FrameSocket:
-    """Sends frames from any thread without waiting; its own thread sends what the socket does not take."""
+    """Sends frames from any thread without waiting; its own thread sends what the socket does not accept at once."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -34,7 +34,7 @@ class FrameSocket:
         on_sent: Callable[[], None],
         on_idle: Callable[[], None],
     ) -> None:
-        """Starts the thread, which calls the functions; `on_idle` four times a second."""
+        """Starts the thread that calls the functions. It calls `on_idle` four times a second."""
 
         def run() -> None:
             self._run(on_messages, on_sent, on_idle)
@@ -126,7 +126,7 @@ class FrameSocket:
 
 
 def end_at_once() -> None:
-    """Kills the process group: the service has ended, and nothing of the host may go on without it."""
+    """Kills the process group: the service has ended, and no process of the host may outlive it."""
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Starts and ends of subgraphs, which LangGraph's stream shows only by their tasks."""
+"""Starts and ends of subgraphs, which LangGraph's stream shows only through their tasks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ class Lifecycle:
         return events
 
     def after_result(self, namespace: Sequence[str], task: Mapping[str, Any]) -> None:
-        """Notes the end of the subgraph of a task."""
+        """Records the end of the subgraph of a task."""
         child = (*namespace, f"{task['name']}:{task['id']}")
         if self._ended.get(child) is not False:
             return

@@ -18,9 +18,9 @@ NEXT_LOADING_REPORT = 30.0
 
 
 class MemoryLimit:
-    """RLIMIT_DATA: an allocation beyond it is a MemoryError in a node, and the host lives.
+    """RLIMIT_DATA: an allocation beyond it raises MemoryError in a node, and the host survives.
 
-    RLIMIT_AS would also count what libraries only reserve. The limit leaves room for the stacks of the node threads.
+    RLIMIT_AS would also count memory that libraries only reserve. The limit leaves room for the stacks of the node threads.
     """
 
     def __init__(self, megabytes: int | None) -> None:
@@ -56,7 +56,7 @@ def resident_megabytes() -> int:
 
 
 class LoopWatch:
-    """Reports once when the event loop has not turned for a second, and what a long import executes.
+    """Reports once that the event loop has been blocked for a second, or which code a long import is executing.
 
     Runs in the I/O thread.
     """

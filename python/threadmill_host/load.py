@@ -55,7 +55,7 @@ class LoadedGraphs:
         self.encryption = self._load_module("encryption", ProjectEncryption)
 
     def _load_module(self, field: str, make: Callable[[Any], T]) -> Callable[[], T]:
-        """Loads what a field of the setup refers to, in the main thread, as the graphs."""
+        """Loads what a field of the setup refers to, in the main thread, like the graphs."""
         module = self._setup.get(field)
         try:
             if not module:
@@ -140,7 +140,7 @@ class GraphNotLoadedError(Exception):
 
 
 def not_a_graph(value: Any, name: str, where: str, verb: str = "is") -> str:
-    """Returns the sentence for an export that is no graph."""
+    """Returns the error message for an export that is not a graph."""
     kind = "a class" if isinstance(value, type) else _with_article(type(value).__name__)
     return f'"{name}" in {where} {verb} {kind}. Export a StateGraph, a compiled graph, or a function that returns one.'
 

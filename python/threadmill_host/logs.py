@@ -43,7 +43,7 @@ class LogSender:
         if dropped:
             self._post(
                 "warn",
-                f"{dropped} log lines were dropped: at most {MAX_LINES_PER_SECOND} are kept in a second",
+                f"{dropped} log lines were dropped: at most {MAX_LINES_PER_SECOND} are kept per second",
                 {},
                 None,
             )

@@ -77,7 +77,7 @@ class ServiceApp:
             await send({"type": "websocket.close", "code": 1003, "reason": ""})
             return
         if scope["type"] != "http":
-            raise NotImplementedError(f"The service answers no requests of the type {scope['type']}.")
+            raise NotImplementedError(f"The service does not support requests of the type {scope['type']}.")
         body = bytearray()
         more_body = True
         while more_body:
@@ -126,7 +126,7 @@ class ServiceApp:
         return await asyncio.to_thread(self._connection.request_sync, run, message)
 
     def cancel(self, run: RunKey | None, fetch_id: int) -> None:
-        """Does not wait, because the caller may be cancelled."""
+        """Does not wait, because the caller may have been cancelled."""
         work = self._connection.request(run, {"op": "fetch_cancel", "id": fetch_id})
         future = asyncio.run_coroutine_threadsafe(work, self._connection.loop)
         # The run or the request has ended, which has cancelled it, too.
@@ -158,7 +158,7 @@ def install(service: ServiceApp) -> None:
     """Makes clients of langgraph_sdk without a URL use the service. An installed server of that name is not used."""
 
     class ASGITransport(httpx.AsyncBaseTransport):
-        """Unlike httpx's own, it streams responses."""
+        """Unlike httpx's own transport, it streams responses."""
 
         def __init__(self, app: Any = None, *_: Any, **__: Any) -> None:
             self.app = app

@@ -1,4 +1,4 @@
-"""The process: it ends with the service, and exceptions of nodes do not end it."""
+"""The process of a host. It ends when the service ends; exceptions raised by nodes do not end it."""
 
 import asyncio
 import ctypes
@@ -17,10 +17,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def prepare_process() -> None:
-    """Ends the process with the service also when a call holds the GIL, and writes the trace of a crash to stderr."""
+    """Makes the process end with the service even if a call holds the GIL, and writes the trace of a crash to stderr."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # A Ctrl-C in the terminal is the service's business.
+    # The service handles Ctrl-C in the terminal.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable(file=2)
 
@@ -41,7 +41,7 @@ def wait_for_debugger(sender: "LogSender") -> None:
 
 
 def run_until_stopped(loop: asyncio.AbstractEventLoop, is_stopped: Callable[[], bool]) -> None:
-    """Runs the event loop. SystemExit and KeyboardInterrupt of a node leave it; its run gets them as an error."""
+    """Runs the event loop, and again after a node raises SystemExit or KeyboardInterrupt, which its run gets as an error."""
     while not is_stopped():
         try:
             loop.run_forever()

@@ -59,7 +59,7 @@ async def _result_of(query: Message, graphs: LoadedGraphs) -> Any:
     if kind in _ENCRYPTION:
         return await graphs.encryption().answer(query)
     if kind not in _ACCESS:
-        raise ValueError(f"Python hosts do not answer queries of the kind {kind}.")
+        raise ValueError(f"Python hosts do not support queries of the kind {kind}.")
     in_use = query["graph"]
     config = with_user(in_use.get("config") or {})
     async with graphs.use(in_use["graph_id"], config, _ACCESS[kind], context=in_use.get("context")) as graph:

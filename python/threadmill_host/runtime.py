@@ -214,7 +214,7 @@ class Runtime:
             self._connection.post({"type": "query_result", "id": message["id"], "error": failure})
 
     async def _end(self, grace_ms: int) -> None:
-        """Stops what runs, leaves context managers, sends what is left and ends the process."""
+        """Stops the runs, exits the context managers, sends the remaining messages and ends the process."""
         deadline = self._loop.time() + grace_ms / 1000
         for controls in list(self._runs.values()):
             controls.drain()

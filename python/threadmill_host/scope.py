@@ -11,7 +11,7 @@ from .root_chunks import RootChunks
 
 @dataclass
 class Scope:
-    """The context in which a graph is used. LangGraph passes it in `configurable` to every call, also in subgraphs."""
+    """The context in which a graph is used. LangGraph passes it in `configurable` to every call, including in subgraphs."""
 
     # The run that writes; None for queries.
     run: RunKey | None = None
@@ -28,7 +28,7 @@ class Scope:
     staged: tuple[list[Message], list[Message]] | None = None
 
     def stage(self, write: Message) -> bool:
-        """Collects a write of a state update. Returns False if the scope is none of a state update."""
+        """Collects a write of a state update. Returns False if the scope does not belong to a state update."""
         if self.staged is None:
             return False
         puts, writes = self.staged

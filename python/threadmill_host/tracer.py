@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 
 
 def tracer_of(sink: TraceSink) -> LangChainTracer | None:
-    """Returns the tracer of a run. LangChain then adds no tracer of its own. Never raises: the trace then has only a root."""
+    """Returns the tracer of a run. LangChain then adds no tracer of its own. Never raises: if it fails, the trace has only a root."""
     client: Any = TracingClient(sink)
     try:
         return RunTracer(client=client, project_name=sink.trace["project_name"])
@@ -63,7 +63,7 @@ class TracingClient:
 
 
 class RunTracer(LangChainTracer):
-    """Gives the root the start time of the first attempt, so that all attempts are one trace, and its parent.
+    """Gives the root its parent and the start time of the first attempt, so that all attempts are one trace.
 
     LangChain creates copies of a tracer with its class and its client.
     """
@@ -88,7 +88,7 @@ class RunTracer(LangChainTracer):
 
 
 class _TracedError(str):
-    """The text that LangChain's tracers report, with a brief one."""
+    """The stack trace that LangChain's tracers report, with a brief description of the error."""
 
     brief: str
 

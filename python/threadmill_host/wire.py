@@ -103,7 +103,7 @@ def _convert(value: Any) -> Any:
 
 
 def _plain(value: Any, ancestors: list[int]) -> Any:
-    """Returns the value in terms that orjson accepts."""
+    """Returns the value as types that orjson accepts."""
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, str):

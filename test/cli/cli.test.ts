@@ -184,7 +184,7 @@ describe("a graph that cannot be loaded", () => {
     expect(stderr).toContain("graphs.bad could not be loaded (RangeError: at load)");
   });
 
-  it("keeps serve from starting, also if it is the HTTP app", async () => {
+  it("keeps serve from starting, even if it is the HTTP app", async () => {
     const langgraph = { graphs: { good: "./good.mjs:graph" }, http: { app: "./bad.mjs:app" } };
     project = createProject({ ...GOOD, ...files, "langgraph.json": JSON.stringify(langgraph) });
     const flags = ["--config", project.config, "--data", project.data, "--port", "0"];
@@ -206,7 +206,7 @@ describe("a graph that cannot be loaded", () => {
     );
   });
 
-  it("lets dev start, which answers its use with the reason", async () => {
+  it("does not keep dev from starting, and requests for it get the reason", async () => {
     project = createProject(files);
     const server = await start("dev");
     expect((await wait(server, "good")).answer).toBe("one");
@@ -256,7 +256,7 @@ describe("dev", () => {
 });
 
 describe("a graceful shutdown", () => {
-  it("hands a run that takes long back without spending its attempt, and the next start ends it", async () => {
+  it("returns a long run to the queue without counting an attempt, and the next start finishes it", async () => {
     const steps = `${oneNodeGraph("x")}`.replace(
       /export const graph[\s\S]*/,
       `const step = async () => { await new Promise((r) => setTimeout(r, 400)); return { answer: "done" }; };

@@ -63,7 +63,7 @@ describe("threadmill deploy", () => {
     expect(deployment?.secrets).toEqual([{ name: "OPENAI_API_KEY", value: "sk-1" }]);
   });
 
-  it("deploys the next revision of the same name, with the secrets that were there", async () => {
+  it("deploys the next revision of the same name, with the existing secrets", async () => {
     const folder = writeFiles(temporaryFolder(), { ...PROJECT, "README.md": "two" });
     const { status, stdout } = await deploy(folder, "--name", "my-agent", "--json");
     expect(status).toBe(0);
@@ -97,7 +97,7 @@ describe("threadmill deploy", () => {
     expect(stderr).not.toContain("must not be seen");
   });
 
-  it("need not wait", async () => {
+  it("does not wait with --no-wait", async () => {
     const folder = writeFiles(temporaryFolder(), PROJECT);
     const { status, stdout } = await deploy(folder, "--name", "later", "--no-wait", "--json");
     expect(status).toBe(0);
@@ -146,7 +146,7 @@ describe("threadmill deploy", () => {
 });
 
 describe("the packed files", () => {
-  it("is what git would add, less links, packages and secrets", async () => {
+  it("are the files that git would add, without links, packages and secrets", async () => {
     const folder = temporaryFolder();
     writeFiles(folder, {
       ".gitignore": [
@@ -202,7 +202,7 @@ describe("the packed files", () => {
     expect(links).toEqual(["link"]);
   });
 
-  it("leaves out what .dockerignore names, from the root on", async () => {
+  it("leave out what .dockerignore names, relative to the root", async () => {
     const folder = writeFiles(temporaryFolder(), {
       ".dockerignore": "notes\n**/*.md\n!README.md\nweb/dist",
       "notes/a": "",

@@ -90,7 +90,7 @@ describe("the deployments commands", () => {
     expect(JSON.parse(first as string)).toMatchObject({ message: "one", timestamp: isoOfMilliseconds(START) });
   });
 
-  it("follow a log: each line once, also a late one", async () => {
+  it("follow a log: each line once, including late lines", async () => {
     const made = await create(ofImage({ name: "followed" }));
     await write(made, made.latest_revision_id, "one", "two", "three");
     const child = startCli(["deployments", "logs", "-f", "followed", "--limit", "2", "--url", url], { env });

@@ -77,7 +77,7 @@ describe("experiments run", () => {
     );
   }
 
-  it("tries an assistant on each example, judges it, and uploads the result", async () => {
+  it("runs an assistant on each example, evaluates the outputs, and uploads the results", async () => {
     await datasetOf("doubles", [{ n: 1 }, { n: 3 }, { n: 7 }]);
     const { status, stdout, stderr } = await run(
       "doubles",
@@ -107,7 +107,7 @@ describe("experiments run", () => {
     expect(existsSync(journal())).toBe(false);
   });
 
-  it("loads evaluators as graphs are loaded: with all of TypeScript, and LangChain where the folder has none", async () => {
+  it("loads evaluators like graphs: with all of TypeScript, and with Threadmill's LangChain if the folder has none", async () => {
     await datasetOf("typed", [{ n: 1 }]);
     rmSync(join(folder.folder, "node_modules"));
     folder.write(
@@ -144,7 +144,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     expect(await get("/api/v1/sessions?name=try+two&include_stats=true")).toMatchObject([{ run_count: 4 }]);
   });
 
-  it("stores the trace of the graph below each run, in the experiment alone", async () => {
+  it("stores the trace of the graph below each run, only in the experiment", async () => {
     await datasetOf("with traces", [{ n: 1 }, { n: 7 }]);
     expect((await run("with traces", "--name", "try traces")).status).toBe(0);
     const [session] = await get("/api/v1/sessions?name=try+traces");
@@ -178,7 +178,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     );
   });
 
-  it("repeats examples, and leaves a line out that a crash has cut off", async () => {
+  it("repeats examples, and ignores a line that a crash has cut off", async () => {
     await datasetOf("repeated", [{ n: 1 }]);
     folder.write("journal.jsonl", '{"row_id": "half');
     expect((await run("repeated", "--name", "try three", "--repetitions", "3")).status).toBe(0);

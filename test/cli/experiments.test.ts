@@ -69,7 +69,7 @@ describe("experiments upload", () => {
     future_field: { kept: true },
   };
 
-  it("passes a whole upload on as it is", async () => {
+  it("passes on a whole upload unchanged", async () => {
     const request = await sent(file("body.json", `\ufeff${JSON.stringify(BODY, null, 2)}`));
     expect(request.body).toEqual(BODY);
     expect(request).toMatchObject({ method: "POST", path: "/api/v1/datasets/upload-experiment" });
@@ -114,7 +114,7 @@ describe("experiments upload", () => {
   });
 
   describe("rows without ids and times", () => {
-    it("get the same id for the same inputs of the same dataset, and none other", async () => {
+    it("get the same id for the same inputs of the same dataset, and a different one otherwise", async () => {
       const { inputs } = FRANCE;
       const turned = { of: { un: true, continent: "Europe" }, country: "France" };
       const path = file(
@@ -136,7 +136,7 @@ describe("experiments upload", () => {
       expect(byId.row_id).toBe(first);
     });
 
-    it("are several examples where the same inputs come with several expected outputs", async () => {
+    it("are different examples if the same inputs have different expected outputs", async () => {
       const [a, b] = [FRANCE, { ...FRANCE, expected_outputs: { city: "Lutetia" } }];
       const rows = await sentRows(file("rows.jsonl", lines(a, b, a, b)), "--dataset", "capitals");
       const ids = rows.map((row: { row_id: string }) => row.row_id);
@@ -280,7 +280,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
   });
 
   describe("of promptfoo", () => {
-    it("lists the experiments where there are several", async () => {
+    it("lists the experiments if there are several", async () => {
       const { status, stderr } = await upload(file("results.json", PROMPTFOO));
       expect(status).toBe(1);
       expect(recorder.requests).toEqual([]);
@@ -296,7 +296,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       expect(half.stderr).toContain("contains 2 experiments");
     });
 
-    it("takes one of them, with its scores, answers and times", async () => {
+    it("uploads one of them, with its scores, answers and times", async () => {
       const path = file("results.json", PROMPTFOO);
       const { body } = await sent(path, "--provider", "openai:gpt-5", "--prompt", "Name");
       expect(body).toMatchObject({
@@ -422,7 +422,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       ["anything", "a.txt", "hello\n", DATASET, "a.txt: the format cannot be detected. Set it with --format."],
       ["no sample", "a.jsonl", lines({ doc_id: 1 }), ["--format", "lm-eval"], 'line 1: the line has no field "doc"'],
       ["no result", "a.json", [{ inputs: {} }], ["--format", "promptfoo"], 'element 0: the entry has no field "vars"'],
-    ])("(%s) says what is wrong, where, and sends nothing", async (_, name, content, args, sentence) => {
+    ])("(%s) reports the problem and its position, and sends nothing", async (_, name, content, args, sentence) => {
       const path = file(name, content);
       if (sentence.includes("UTF-16")) folder.write(name, Buffer.from(content as string, "latin1") as never);
       const { status, stdout, stderr } = await upload(path, ...args);
@@ -512,14 +512,14 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         `The service could not process the request (500: ${SAID}). Check the service's log and try again.`,
       ],
       [200, "<html>hello</html>", [], "is not Threadmill: its response is not JSON. Correct --url."],
-    ])("with %i %j %j, says what to do", async (status, body, args, sentence) => {
+    ])("with %i %j %j, prints what to do", async (status, body, args, sentence) => {
       recorder.answer(status, body);
       const answer = await upload(file("a.json", BODY), ...args);
       expect(answer).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(sentence) });
       expect(answer.stderr).not.toContain("    at ");
     });
 
-    it("stops sending when it has answered before the end", async () => {
+    it("stops sending when the service has answered before the end", async () => {
       recorder.refuseEarly(413, { detail: SAID });
       const row = { ...FRANCE, run_metadata: { padding: "x".repeat(10_000) } };
       const path = file("a.jsonl", lines(...Array(2000).fill(row)));
@@ -548,7 +548,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(sentence) });
   });
 
-  it("never holds the file: 60 MB go through a heap of 40 MB", async () => {
+  it("never holds the whole file in memory: a file of 60 MB is uploaded with a heap of 40 MB", async () => {
     const row = { ...FRANCE, run_metadata: { padding: "x".repeat(10_000) } };
     const path = file("a.jsonl", lines(...Array(6000).fill(row)));
     const { status, stderr } = await run(recorder.url, ["upload", path, "--dataset", "d"], {
@@ -743,7 +743,7 @@ describe("experiments export", () => {
     expect(existsSync(output)).toBe(false);
   });
 
-  it("leaves the file that was there when it breaks off", async () => {
+  it("keeps the existing file when the export fails", async () => {
     const recorder = await startRecorder();
     const kept = file("kept.json", "before");
     const { id } = STORED.experiment;

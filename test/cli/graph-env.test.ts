@@ -32,7 +32,7 @@ describe("the environment of graphs", () => {
     expect(envOf(undefined, env)).toEqual(env);
   });
 
-  it("has what langgraph.json gives or asks for by name, but never an encryption key", () => {
+  it("has the variables that langgraph.json sets or lists, but never an encryption key", () => {
     expect(envOf(["API_KEYS", "DATABASE_URL", "THREADMILL_ENCRYPTION_KEYS"], secrets)).toEqual({
       API_KEYS: "k",
       DATABASE_URL: URL_OF_SERVICE,
@@ -48,7 +48,7 @@ describe("LANGGRAPH_CONFIG", () => {
   it.each([
     ["the map env", {}, { LANGGRAPH_CONFIG: configured }],
     ["the file that env names", { ".env": `LANGGRAPH_CONFIG='${configured}'` }, ".env"],
-  ])("counts when it is in %s of langgraph.json", async (_, files, env) => {
+  ])("is used when it is in %s of langgraph.json", async (_, files, env) => {
     const project = createProject({
       ...(files as Record<string, string>),
       "agent.mjs": oneNodeGraph("one"),

@@ -46,7 +46,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
     return (await fetch(`${server?.url}/threads`, { method: "POST", body: "{}", headers })).status;
   };
 
-  it("makes a key before the first start, which is closed then", async () => {
+  it("creates a key before the first start, which then requires authentication", async () => {
     const made = await json("create", "--name", "ci", "--user", "alice");
     expect(made).toEqual({
       id: expect.any(String),
@@ -61,7 +61,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
     expect([await statusOf(), await statusOf(made.key)]).toEqual([401, 200]);
   });
 
-  it("creates and revokes keys beside a running service, which applies them immediately", async () => {
+  it("creates and revokes keys while a service runs, which applies them immediately", async () => {
     await start("dev");
     expect(await statusOf()).toBe(200);
     const first = await json("create", "--name", "one", "--user", "alice");
@@ -76,7 +76,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
     expect(await statusOf(second.key)).toBe(401);
   });
 
-  it("makes the workspace that a key is for, by its name or its id, and finds it again", async () => {
+  it("creates the workspace of a key by name or id, and finds it again", async () => {
     const create = (workspace: string) => json("create", "--name", "n", "--user", "u", "--workspace", workspace);
     const [byName, again] = [await create("research"), await create("research")];
     expect(byName).toMatchObject({ workspace: "research", tenant_id: expect.stringMatching(/^[0-9a-f-]{36}$/) });

@@ -11,7 +11,7 @@ describe("a setting", () => {
     ["30s", 30_000],
     ["1.5m", 90_000],
     ["24h", 86_400_000],
-  ])("takes the duration %s", (text, ms) => {
+  ])("accepts the duration %s", (text, ms) => {
     expect(duration()(text, "X")).toBe(ms);
   });
 
@@ -28,7 +28,7 @@ describe("a setting", () => {
     ["50MB", 50_000_000],
     ["1.5kB", 1500],
     ["200MiB", 209_715_200],
-  ])("takes the size %s", (text, bytes) => {
+  ])("accepts the size %s", (text, bytes) => {
     expect(size(0, 2 ** 31)(text, "X")).toBe(bytes);
   });
 

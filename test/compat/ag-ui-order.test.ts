@@ -88,7 +88,7 @@ const ends: RunEnd[] = [
 ];
 
 describe.each(clients)("the AG-UI client in version %s", (_, Agent, protocolVersion) => {
-  it("accepts what becomes of events in any order", async () => {
+  it("accepts the converted events in any order", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyEvent, { maxLength: 40 }), fc.constantFrom(...ends), async (events, end) => {
         const request = { threadId: "t", runId: "r", protocolVersion };

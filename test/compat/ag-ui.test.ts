@@ -237,7 +237,7 @@ describe.each(clients)("the AG-UI client in version %s", (_version, Agent, isMod
     ]);
   });
 
-  it("receives no text of a model that is silent, and the state that a tool call predicts", async () => {
+  it("receives no text of a silent model, but the state that a tool call predicts", async () => {
     const agent = await agentOf("silent");
     say(agent, "Weather?");
     const events = await run(agent);

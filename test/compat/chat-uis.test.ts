@@ -210,7 +210,7 @@ describe("Deep Agents UI", () => {
     expect((await api.get(`/threads/${thread_id}/state`)).next).toEqual([]);
   });
 
-  it("responds to an interrupt beside an empty input, and marks one as resolved", async () => {
+  it("responds to an interrupt together with an empty input, and marks one as resolved", async () => {
     const { thread_id } = await api.post("/threads", { metadata: {} });
     const runs = `/threads/${thread_id}/runs/stream`;
     const run = { ...submitted, assistant_id: "asking" };

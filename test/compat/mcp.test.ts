@@ -121,7 +121,7 @@ describe.each(databases)("the official MCP client against %s", (database) => {
   });
 
   describe("an assistant of a workspace", () => {
-    it("is a tool for its own workspace alone", async () => {
+    it("is a tool only for its own workspace", async () => {
       const [mine, other] = await Promise.all(
         [1, 2].map(async () => newCaller(api, { tenant_id: await newWorkspace(api) })),
       );

@@ -34,7 +34,7 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
     return chunks;
   }
 
-  it("invokes a graph without a thread, and on one, which it makes", async () => {
+  it("invokes a graph without a thread, and on a thread that it creates", async () => {
     const graph = remote("agent");
     expect(await graph.invoke({ topic: "bees" })).toEqual({ topic: "bees", trail: TRAIL });
     const config = onNewThread();
@@ -42,7 +42,7 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
     expect(await graph.invoke({ topic: "wasps" }, config)).toEqual({ topic: "wasps", trail: TRAIL });
   });
 
-  it("hands context and messages on to the graph", async () => {
+  it("passes context and messages to the graph", async () => {
     const kindly = await remote("agent").invoke({}, { context: { tone: "kindly" } } as never);
     expect(kindly).toMatchObject({ trail: [...TRAIL.slice(0, 4), "finish kindly"] });
     const answered = await remote("support_desk").invoke({ messages: [new HumanMessage("Where is my order 1042?")] });
@@ -90,7 +90,7 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
     await expect(remote("failing").invoke({ color: "octarine" })).rejects.toThrow("There is no color");
   });
 
-  it("stops at an interrupt, and goes on with a command", async () => {
+  it("stops at an interrupt, and continues with a command", async () => {
     const graph = remote("asking");
     const config = onNewThread();
     const stopped = await graph.invoke({ question: "Why?" }, config).catch((error: unknown) => error);
@@ -198,7 +198,7 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
   it("gets the response to an interrupt from the node that calls it, and streams its subgraph after it", async () => {
     const far = remote("asking");
     const thread = onNewThread();
-    // LangGraph starts a node again when the graph is resumed. RemoteGraph passes on no response by itself.
+    // LangGraph starts a node again when the graph is resumed. RemoteGraph does not pass on a response by itself.
     const ask = async (state: typeof Question.State) => {
       const { tasks } = await far.getState(thread).catch(() => ({ tasks: [] }));
       const waiting = tasks.flatMap(({ interrupts }) => interrupts);

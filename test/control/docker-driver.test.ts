@@ -62,7 +62,7 @@ describe.skipIf(engineMissing())("containers", () => {
       expect(existsSync(join(foldersIn(world.folder).data, order.deployment_id, "threadmill.db"))).toBe(true);
     });
 
-    it("serves at a port of loopback alone, in a network of its own", async () => {
+    it("serves only at a loopback port, in a network of its own", async () => {
       const network = await engine.docker.createNetwork({ Name: "agents", Driver: "bridge" });
       const inNetwork = await openDockerWorld("sqlite", { docker_socket: engine.socket, docker_network: "agents" });
       const order = specFor();
@@ -92,7 +92,7 @@ describe.skipIf(engineMissing())("containers", () => {
       expect(await world.driver.probe({ ...ref, handle: made.id })).toMatchObject({ state: "ended" });
     });
 
-    it("sends its lines again, and none twice, when they were not stored", async () => {
+    it("sends lines again that were not stored, and no line twice", async () => {
       const first: string[] = [];
       const order = specFor({
         log: ({ message }) => first.push(message),
@@ -118,7 +118,7 @@ describe.skipIf(engineMissing())("containers", () => {
       expect(second.filter((message) => /^(one|two|three)$/.test(message))).toEqual(["two", "three"]);
     });
 
-    it("is refused in a sentence when its image has no such program", async () => {
+    it("is refused with an error message when its image has no such program", async () => {
       const base = await engine.docker.createContainer({ Image: "agents/good:1", Cmd: ["/nowhere/program"] });
       await base.commit({ repo: "agents/empty", tag: "1" });
       const order = specFor({ artifact: "agents/empty:1" });
@@ -142,7 +142,7 @@ describe.skipIf(engineMissing())("containers", () => {
     });
 
     it.skipIf(!databases.includes("postgres"))(
-      "is refused in a sentence when it would not reach the database",
+      "is refused with an error message when it cannot reach the database",
       async () => {
         const far = await openDockerWorld("postgres", { docker_socket: engine.socket, docker_network: "bridge" });
         await expect(far.driver.ensure(specFor())).rejects.toThrow(

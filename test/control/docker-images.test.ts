@@ -46,7 +46,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
   };
   const remove = (deployment_id: string) => world.driver.remove({ deployment_id, artifacts: [] });
 
-  it("that was tagged on this machine is called by its id, also when its tag has moved on", async () => {
+  it("that was tagged on this machine is identified by its id, even when its tag has moved", async () => {
     const first = await engine.imageOf("localhost/agents/local:1", { content: "first" });
     expect(await pin("localhost/agents/local:1")).toBe(first);
     const second = await engine.imageOf("localhost/agents/local:1", { content: "second" });
@@ -55,7 +55,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     expect(received).toEqual([]);
   });
 
-  it("is pulled when it is not here, and called by its digest, by which it is pulled again", async () => {
+  it("is pulled when it is missing, and is identified and pulled again by its digest", async () => {
     const image = await publish("agents/pulled:1", "pulled");
     const artifact = await pin(image);
     expect(artifact).toMatch(new RegExp(`^${registry.host}/agents/pulled@sha256:[0-9a-f]{64}$`));
@@ -66,7 +66,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     expect(received).toEqual([`Pulling the image ${artifact}`, `Pulling the image ${artifact}`]);
   });
 
-  it("is the one that its tag leads to now, for a new revision", async () => {
+  it("is the one that its tag refers to now, for a new revision", async () => {
     const image = await publish("agents/moving:1", "before");
     const before = await pin(image);
     await publish("agents/moving:1", "after");
@@ -104,7 +104,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     expect(await idOf(mine)).toBe(mine);
   });
 
-  it("is missed in a sentence", async () => {
+  it("is reported with an error message when it is missing", async () => {
     await expect(pin(`${registry.host}/agents/nobody-has:1`)).rejects.toThrow(
       /^The image 127\.0\.0\.1:\d+\/agents\/nobody-has:1 could not be looked up in the registry 127\.0\.0\.1:\d+: .*unknown.*\.$/,
     );

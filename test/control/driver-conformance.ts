@@ -39,7 +39,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       return { order, lines, messages: () => lines.map(({ message }) => message) };
     };
 
-    it("starts an instance that serves the agent server to those who have its key", async () => {
+    it("starts an instance that serves the agent server to callers with its key", async () => {
       const { order } = await specFor();
       const ref = await world.driver().ensure(order);
       await answersOk(ref);
@@ -51,7 +51,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       await world.driver().stop(ref, { grace_ms: 10_000 });
     });
 
-    it("attaches to the running instance when it is requested again, also by two concurrent requests", async () => {
+    it("attaches to the running instance when it is requested again, even by two concurrent requests", async () => {
       const { order } = await specFor();
       const [first, second] = await Promise.all([world.driver().ensure(order), world.driver().ensure(order)]);
       await answersOk(first);
@@ -127,7 +127,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       await world.driver().stop(ref, { grace_ms: 0 });
     });
 
-    it("stops twice as well as once, and removes all that a deployment has left", async () => {
+    it("stops an instance repeatedly without an error, and removes everything of a deployment", async () => {
       const { order } = await specFor();
       const ref = await world.driver().ensure(order);
       await answersOk(ref);

@@ -40,7 +40,7 @@ describe("/ok of an instance", () => {
     expect(await ask(address)).toBe(`returned status ${status}`);
   });
 
-  it("is a no when it takes too long", async () => {
+  it("fails when the response takes too long", async () => {
     const address = await serve(() => undefined);
     expect((await checkReadyOverHttp(200)(address)).failure).toBe("did not respond within 0.2 s");
   });
@@ -52,7 +52,7 @@ describe("/ok of an instance", () => {
   });
 });
 
-describe("a roll-out that does not get ready", () => {
+describe("a rollout that does not become ready", () => {
   const deadline = { deadline_ms: 300_000, progress_ms: 60_000 };
 
   it.each([
@@ -72,7 +72,7 @@ describe("a roll-out that does not get ready", () => {
 });
 
 describe("a reconciler in real time", () => {
-  it("brings a deployment up whose instance answers after a while, in its own words", async () => {
+  it("deploys a revision whose instance becomes ready after a while, and reports the failed checks", async () => {
     const world = await World.open("sqlite");
     let asked = 0;
     const address = await serve((_, response) => response.writeHead(++asked > 2 ? 200 : 503).end());

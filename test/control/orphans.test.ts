@@ -68,7 +68,7 @@ describe("an instance of a deployment", () => {
     expect(await pids()).toEqual(running);
   });
 
-  it("ends in order when its data folder is deleted", async () => {
+  it("exits gracefully when its data folder is deleted", async () => {
     await start("serve", 12);
     const log = openLog();
     await service.stop("SIGKILL");
@@ -85,7 +85,7 @@ describe("an instance of a deployment", () => {
     expect(log()).toContain("no control plane has updated the heartbeat for 2 s");
   });
 
-  it("goes on as long as there is any control plane on its data folder", async () => {
+  it("continues as long as any control plane uses its data folder", async () => {
     await start("serve", 2);
     const file = join(folder(), "heartbeat");
     const another = startHeartbeat(file, 2_000);

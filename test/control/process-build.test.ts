@@ -46,7 +46,7 @@ describe("a build of the process driver", () => {
     return error.message;
   };
 
-  it("of source without dependencies is a folder that was there from one moment to the next", async () => {
+  it("of source without dependencies is a folder that appears atomically", async () => {
     const { folder, lines } = await world.build(await packed(PROJECT));
     expect(readFileSync(join(folder, "agent.mjs"), "utf8")).toBe(AGENT);
     expect(lines.map(({ message }) => message)).toEqual(["Unpacking the source", "Build complete."]);
@@ -67,7 +67,7 @@ describe("a build of the process driver", () => {
     expect(new Set([first, ...others].map(({ artifact }) => artifact)).size).toBe(5);
   });
 
-  it("goes when it is not among those to keep, and not with those of other deployments", async () => {
+  it("is deleted when it is not among those to keep; builds of other deployments stay", async () => {
     const [kept, old] = [await packed(PROJECT), await packed({ ...PROJECT, "README.md": "old" })];
     const { artifact, folder } = await world.build(kept);
     const { folder: deleted } = await world.build(old);
@@ -107,7 +107,7 @@ describe("a build of the process driver", () => {
       expect(await failure(rawTarball(entries))).toBe("The source is too large: more than 50 files.");
     });
 
-    it("that goes on inflating after its last file", async () => {
+    it("that continues to inflate after its last file", async () => {
       const source = rawTarball([{ path: "f", type: "File" }], Buffer.alloc(20_000_000));
       expect(await failure(source)).toMatch(/too large: more than \d+ MB when unpacked/);
     });
@@ -138,7 +138,7 @@ describe("a build of the process driver", () => {
     });
   });
 
-  it("takes no rights and no owners from a tarball", async () => {
+  it("does not take permissions or owners from a tarball", async () => {
     const files: HeaderData[] = [
       { path: "langgraph.json", type: "File", mode: 0o4777, uid: 12345, size: LANGGRAPH_JSON.length },
       { path: "agent.mjs", type: "File", mode: 0o000, uid: 12345 },
@@ -261,7 +261,7 @@ describe("a build of the process driver", () => {
     expect(existsSync(join(folder, "node_modules/local/package.json"))).toBe(true);
   });
 
-  it("puts an empty file where secrets would be that were not packed", async () => {
+  it("creates an empty file for secrets that were not packed", async () => {
     const json = JSON.stringify({ ...JSON.parse(LANGGRAPH_JSON), env: ".env" });
     const { folder } = await world.build(await packed({ ...PROJECT, "langgraph.json": json }));
     expect(readFileSync(join(folder, ".env"), "utf8")).toBe("");
@@ -292,7 +292,7 @@ describe("a build of the process driver", () => {
     nothingWasMade();
   });
 
-  it("may not take for ever", async () => {
+  it("has a time limit", async () => {
     await world.close();
     world = await openProcessWorld("sqlite", { build_timeout_ms: 300 });
     expect(await failure(await packed(PROJECT), { build_command: "echo begun; sleep 600" })).toMatch(
@@ -300,7 +300,7 @@ describe("a build of the process driver", () => {
     );
   });
 
-  it("of a service that died is removed by the next, with the command that it was at", async () => {
+  it("of a service that died is removed by the next service, and its running command is stopped", async () => {
     const left = join(world.folder, "making", `${2 ** 22 + 1}-1@nowhere-abcd1234`);
     mkdirSync(join(left, "source"), { recursive: true });
     const command = spawn("sleep", ["600"], { detached: true });
@@ -360,7 +360,7 @@ describe("a build of a git repository", () => {
     expect(readFileSync(join(folder, "link"), "utf8")).toBe("/etc/hostname");
   });
 
-  it("is called the same for two names of one commit", async () => {
+  it("has the same name for two refs of one commit", async () => {
     expect((await world.build(source("main"))).artifact).toBe((await world.build(source(undefined))).artifact);
   });
 

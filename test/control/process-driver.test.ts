@@ -61,7 +61,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
     expect(received.type).toBe("ai");
   });
 
-  it("keeps its threads apart from those of others, and over its revisions", async () => {
+  it("keeps its threads across its revisions, separate from those of other deployments", async () => {
     const [order, other] = [await specFor(), await specFor()];
     const [ref, elsewhere] = [await start(order), await start(other)];
     const call = (at: InstanceRef, by: InstanceSpec, path: string, method = "GET") =>
@@ -90,7 +90,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
     }
   });
 
-  it("is not mistaken for a process that has its number by now", async () => {
+  it("is not mistaken for another process that has its pid now", async () => {
     const order = await specFor();
     const ref = await start(order);
     await world.driver.stop(ref, { grace_ms: 10_000 });
@@ -109,7 +109,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
     await once(stranger, "exit");
   });
 
-  it("is found when the service died right after its start, before it knew the number", async () => {
+  it("is found when the service died right after its start, before it knew the pid", async () => {
     const order = await specFor();
     const ref = await start(order);
     const file = join(world.folder, "run", `${ref.instance_id}.json`);
@@ -122,7 +122,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
     expect(await world.driver.ensure(order)).toEqual(ref);
   });
 
-  it("sends its lines again, and none twice, when they were not stored", async () => {
+  it("sends lines again that were not stored, and no line twice", async () => {
     const order = await specFor();
     let isKept = true;
     const first: string[] = [];
@@ -179,7 +179,7 @@ process.on = process.addListener = function (name, listener) { return name === "
     await expect(fetch(`${ref.address}/ok`)).rejects.toThrow();
   });
 
-  it("has the memory and the graph hosts that its limits say", async () => {
+  it("has the memory and the graph hosts that its limits specify", async () => {
     const order = await specFor({ resources: { cpu_limit: 1.5, memory_limit_mb: 333 } });
     const received = await ask(await start(order), order, {});
     const arguments_of = readFileSync(`/proc/${received.pid}/environ`, "utf8");

@@ -110,7 +110,7 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
       log: () => undefined,
     });
 
-  it("has drivers start so many instances at a time, and no more", async () => {
+  it("starts at most a given number of instances at a time", async () => {
     const { ensure } = world.driver;
     let [now, max] = [0, 0];
     const two = Promise.withResolvers<void>();

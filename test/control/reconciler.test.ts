@@ -101,7 +101,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       await keptAre(3, 5, 6, 7, 8);
     });
 
-    it("gets as many instances as its resources say, and all of them must be ready", async () => {
+    it("gets as many instances as its resources specify, and all of them must be ready", async () => {
       const { router } = world.start();
       const resource_spec = { min_scale: 3, cpu_limit: 2, memory_limit_mb: 512 };
       const id = await world.deploy("wide", "run-held", { source_config: { resource_spec } });
@@ -184,7 +184,7 @@ describe.each(databases)("a deployment on %s", (name) => {
         "DEPLOY_FAILED",
         "The instances were not ready after 20 s. Last readiness check: /ok returned status 503.",
       ],
-    ])("goes on as it was when its revision %s", async (ref, status, why) => {
+    ])("keeps running unchanged when its revision %s", async (ref, status, why) => {
       const { router } = world.start();
       const { id, instance_id, revision_id } = await serving();
       await world.update(id, ref);
@@ -200,7 +200,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       ["build-trouble", "BUILD_FAILED", "build"],
       ["run-trouble", "DEPLOY_FAILED", "start"],
     ])(
-      "fails when the driver fails four times (%s), and says that it was not the user",
+      "fails when the driver fails four times (%s), and reports that the user did not cause it",
       async (ref, status, action) => {
         world.start();
         const { id } = await serving();
@@ -212,7 +212,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       },
     );
 
-    it.each(["build-flaky", "run-flaky", "run-falls"])("gets over it when its revision is %s", async (ref) => {
+    it.each(["build-flaky", "run-flaky", "run-falls"])("recovers when its revision is %s", async (ref) => {
       world.start();
       const { id } = await serving();
       await world.update(id, ref);
@@ -220,7 +220,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       await instancesAre(id, "ready");
     });
 
-    it("is given more time than the deadline as long as it writes something, but not for ever", async () => {
+    it("is given more time than the deadline as long as it writes output, but not forever", async () => {
       world.start();
       const id = await world.deploy("chatty", "run-never");
       await instancesAre(id, "starting");
@@ -279,7 +279,7 @@ describe.each(databases)("a deployment on %s", (name) => {
     it.each([
       ["build-held", "BUILDING"],
       ["run-held", "DEPLOYING"],
-    ])("stops what %s does, and goes on as it was", async (ref, status) => {
+    ])("stops what %s does, and keeps running unchanged", async (ref, status) => {
       const { router } = world.start();
       const { id, instance_id } = await serving();
       await world.update(id, ref);
@@ -300,7 +300,7 @@ describe.each(databases)("a deployment on %s", (name) => {
     });
   });
 
-  it("cannot be interrupted once the traffic has been switched, also when the rows could not be written at once", async () => {
+  it("cannot be interrupted once the traffic has been switched, even when the rows could not be written at once", async () => {
     const { router, life } = world.start();
     const { id } = await serving();
     const { activate } = router;
@@ -353,7 +353,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       expect(router.upstreams.get(id)).toMatchObject([{ instance_id }]);
     });
 
-    it("goes back to an earlier revision without a build, also while that is still drained", async () => {
+    it("goes back to an earlier revision without a build, even while that is still drained", async () => {
       const { router } = world.start();
       const { id, instance_id, revision_id } = await serving();
       world.in_flight.set(instance_id, 1);
@@ -380,7 +380,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       expect(router.upstreams.get(id)).toMatchObject([{ instance_id: running()[0] }]);
     });
 
-    it("keeps serving with what there was when the new instances of the same revision fail", async () => {
+    it("keeps serving with the existing instances when the new instances of the same revision fail", async () => {
       const { router } = world.start();
       const { id, instance_id, revision_id } = await serving("run-once");
       await world.redeploy(id, revision_id);
@@ -475,7 +475,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       expect(world.driver.stopped).toEqual([{ instance_id, grace_ms: 5_000 }]);
     });
 
-    it("is not held up by others, nor they by it", async () => {
+    it("does not delay other deployments, and is not delayed by them", async () => {
       const { router } = world.start();
       const { id } = await serving();
       const other = await world.deploy("other", "main");

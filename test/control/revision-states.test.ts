@@ -10,7 +10,7 @@ import { ASKING, World } from "./world.ts";
 const PAGE = readFileSync(resolve(import.meta.dirname, "../../docs/control-plane.md"), "utf8");
 
 describe("docs/control-plane.md", () => {
-  it("draws the moves of the program", () => {
+  it("shows the transitions of the program", () => {
     const [, drawing = ""] = /```mermaid\n(stateDiagram-v2.*?)```/s.exec(PAGE) ?? [];
     const drawn = drawing
       .split("\n")

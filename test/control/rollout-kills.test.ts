@@ -76,7 +76,7 @@ describe.each(databases)("a service that is killed on %s", (name) => {
     await service.start();
   };
 
-  it("in the middle of each step of a roll-out comes to the same end: one instance serves, and nothing is left of others", async () => {
+  it("in the middle of each step of a rollout ends the same: one instance serves, and nothing is left of others", async () => {
     let revision_id = "";
     await dieAt(name === "postgres" ? ROLLOUT_ON_POSTGRES : ROLLOUT, async () => {
       revision_id = await service.deploy(projectOf("two"));

@@ -122,7 +122,7 @@ describe.each(databases)("the traces of a deployment's runs on %s", (name) => {
     expect(root.extra.metadata.run_attempt).toBe(2);
   });
 
-  it("are fetched by the service alone", async () => {
+  it("are fetched only by the service", async () => {
     const response = await service.send("POST", `${address}/internal/traces/wait`);
     expect([response.status, await response.json()]).toEqual([404, { detail: expect.any(String) }]);
   });

@@ -42,7 +42,7 @@ describe("docs/access.md", () => {
     expect(JSON.parse(await shell(administer, { ADMIN: admin.key }))).toMatchObject({ user_id: "alice" });
   });
 
-  it("explains every scope, and which of them come by themselves", () => {
+  it("explains every scope, and which of them keys have by default", () => {
     const table = [...page.matchAll(/^\| `(\w+)` \| /gm)].map(([, name]) => name);
     expect(table.filter((name) => SCOPES.includes(name as "agents"))).toEqual([...SCOPES]);
     expect(page).toContain(`"scopes": ${JSON.stringify(DEFAULT_SCOPES).replaceAll(",", ", ")}`);

@@ -20,7 +20,7 @@ The tests call each method with real arguments, and compare the fields that the 
 is generated from the result (\`node test/docs/agent-server-methods.ts\`). The statuses are:
 
 - "works": a note names the fields without an effect, if there are any.
-- "works, with a limit": the note describes the limit.
+- "works, with limitations": the note describes them.
 - "not offered": the service responds with status 404, or the client refuses the call itself.
 - "refused": the service responds with status 422.
 - \`–\`: the client has no such method.
@@ -151,7 +151,7 @@ export const FEATURES: [feature: string, status: string, note: string, tests: st
   [
     "`RemoteGraph` as a node of another graph (JavaScript, Python)",
     "works",
-    "Its interrupts interrupt the other graph, its subgraphs are streamed. RemoteGraph passes on no response to an interrupt: the node has to call it with `Command({ resume })`.",
+    "Its interrupts interrupt the other graph, and its subgraphs are streamed. RemoteGraph does not pass on the response to an interrupt: the node has to call it with `Command({ resume })`.",
     "test/compat/remote-graph.test.ts",
   ],
   [

@@ -36,7 +36,7 @@ describe("docs/run-states.md", () => {
   it.each([
     ["## Runs", RUN_TRANSITIONS],
     ["## Threads", THREAD_TRANSITIONS],
-  ])("draws under %j the moves of the program", (heading, transitions) => {
+  ])("shows under %j the transitions of the program", (heading, transitions) => {
     const lines = section(read("docs/run-states.md"), heading).split("\n");
     const drawn = lines.map((line) => line.trim()).filter((line) => line.includes("-->"));
     expect(drawn).toEqual(arrows(transitions));

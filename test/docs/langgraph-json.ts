@@ -66,7 +66,7 @@ export const FIELDS: Record<string, [FieldStatus, string]> = {
 
   "auth.path": ["works", "See [Custom authentication](custom-auth.md)."],
   "auth.cache": ["works", "See [Custom authentication](custom-auth.md#cache)."],
-  "auth.disable_studio_auth": ["no effect", "Studio has no access of its own, so that it is always disabled."],
+  "auth.disable_studio_auth": ["no effect", "Studio has no special access, so it is always disabled."],
   "auth.openapi": ["refused", "The OpenAPI document describes the authentication of Threadmill only."],
   "auth.allow_langsmith_api_keys": ["refused", "Threadmill does not check keys of LangSmith."],
   "encryption.path": [

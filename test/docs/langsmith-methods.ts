@@ -29,7 +29,7 @@ function sectionOf({ client, methods }: MethodTable): string {
   const rows = Object.entries(methods).sort(([a], [b]) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
   return `## ${client}
 
-${outcomes.length} methods: ${count("works")} work, ${count("limit")} work with a limit, ${count("not offered") + count("refused")} are not offered.
+${outcomes.length} methods: ${count("works")} work, ${count("limit")} work with limitations, ${count("not offered") + count("refused")} are not offered.
 
 | Method | Status | Note |
 |---|---|---|

@@ -13,7 +13,7 @@ export const cell = (text: string): string => text.replaceAll("|", "\\|");
 /** An outcome as a page shows it. */
 export function statusOf(outcome: string): { status: string; note: string } {
   const [, kind = "", note = ""] = /^(works|limit|not offered|refused)(?:: (.*))?$/s.exec(outcome) ?? [];
-  return { status: kind === "limit" ? "works, with a limit" : kind, note };
+  return { status: kind === "limit" ? "works, with limitations" : kind, note };
 }
 
 /** Calls all methods on a new service, and writes their table and page. */

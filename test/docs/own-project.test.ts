@@ -51,7 +51,7 @@ describe.runIf(packages)("the project of docs/graphs.md, followed in an empty fo
   const send = async (path: string, body: object) => (await post(path, body)).json() as Promise<Record<string, never>>;
 
   it.each(["agent", "built"])(
-    "%s asks, goes on after the answer, streams messages, and forks",
+    "%s asks, continues after the answer, streams messages, and forks",
     async (assistant_id) => {
       const { thread_id } = await send("/threads", {});
       const input = { messages: [{ role: "user", content: "hello" }] };

@@ -33,7 +33,7 @@ describe.each(databases)("A2A tasks of processes that share a database (%s)", (n
     return readUpdates(response, abort);
   };
 
-  it("go on if the process that streams and executes them is killed, and are streamed by the other", async () => {
+  it("continue if the process that streams and executes them is killed, and are streamed by the other", async () => {
     const receiver = await startReceiver();
     try {
       const door = shared.gate("door");

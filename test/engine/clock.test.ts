@@ -68,13 +68,13 @@ describe.each(Object.entries(CLOCKS))("a clock that is set back by an hour %s", 
     expect(ends).toEqual(ends.toSorted());
   };
 
-  it("while it runs holds up no run, and lets none overtake another", async () => {
+  it("while it runs delays no run, and lets none overtake another", async () => {
     const waiting = await accepted();
     writeFileSync(at("set-back"), "-3600");
     await inOrder(waiting);
   });
 
-  it("before it starts again holds up none either", async () => {
+  it("before it starts again delays none either", async () => {
     const waiting = await accepted();
     await stop();
     writeFileSync(at("set-back"), "-3600");

@@ -25,7 +25,7 @@ describe.each(databases)("crons of processes that share a database (%s)", (name)
     on_run_completed: "keep",
   });
 
-  it("create one run for each tick, also when one of them is killed meanwhile", async () => {
+  it("create one run for each tick, even when one of them is killed meanwhile", async () => {
     const [first, second] = await Promise.all([1, 2].map(() => shared.start("test/graphs/shared/before.json")));
     const ids: string[] = [];
     for (let n = 0; n < CRONS; n++) ids.push((await post(first as ServerProcess, "/runs/crons", cron(true))).cron_id);

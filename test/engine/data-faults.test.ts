@@ -92,12 +92,12 @@ describe("a data folder", () => {
     expect(await refusal()).toMatch(/is damaged/);
   });
 
-  it.each(["threadmill.db", "experiments.db", "lock.db"])("whose %s is no database is refused", async (name) => {
+  it.each(["threadmill.db", "experiments.db", "lock.db"])("whose %s is not a database is refused", async (name) => {
     writeFileSync(join(folder, name), "no database ".repeat(1_000));
     expect(await refusal()).toMatch(/is damaged .*file is not a database.* delete lock\.db/);
   });
 
-  it("is not looked for where Postgres is to be used; that it does not answer is one sentence", async () => {
+  it("is not opened if Postgres is configured; an unreachable server is reported in one sentence", async () => {
     const databaseUrl = `postgres://user:secret@127.0.0.1:${await freePort()}/x`;
     const answer = startProcess({ data: folder, port: await freePort(), config: CONFIG, databaseUrl });
     const { message } = await answer.then(
@@ -129,7 +129,7 @@ describe("a data folder", () => {
     };
 
     it(
-      "that is full: writes are 507 or 503 with a sentence, reads go on, and so does all once there is room",
+      "that is full: writes are 507 or 503 with a sentence, reads continue, and so does all once there is room",
       onOwnDisk(async () => {
         const { url } = await start();
         const threads = `${url}/threads`;

@@ -47,7 +47,7 @@ describe.runIf(databases.includes("postgres"))("when Postgres or a process misbe
       );
   };
 
-  it("runs of a frozen process go on elsewhere within lease and a second, whatever it has locked", async () => {
+  it("runs of a frozen process continue in another one within a lease and a second, whatever it has locked", async () => {
     const a = await start();
     const runs = await executing(a, 6);
     const b = await start();

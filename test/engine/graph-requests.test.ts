@@ -47,7 +47,7 @@ const call = async (method: string, path: string, body?: object, key = ROOT) =>
 const sends = async (requests: object[], key?: string): Promise<{ answers: [number, string][]; early: string }> =>
   call("POST", "/runs/wait", { assistant_id: "agent", input: { requests } }, key);
 
-it("requests of a graph are the run's caller's, whatever they say", async () => {
+it("requests of a graph have the caller of the run, whatever they contain", async () => {
   const { tenant_id } = await call("POST", "/admin/workspaces", { name: "other" });
   const { key } = await call("POST", "/admin/keys", { name: "k", tenant_id, user_id: "ada" });
   const { thread_id } = await call("POST", "/threads", { metadata: { mine: true } }, key);
@@ -58,7 +58,7 @@ it("requests of a graph are the run's caller's, whatever they say", async () => 
   expect((await sends([get, asOther])).answers.map(([status]) => status)).toEqual([404, 404]);
 });
 
-it("requests of a graph reach the agent server alone, also in a run of an administrator", async () => {
+it("requests of a graph reach only the agent server, even in a run of an administrator", async () => {
   const paths = ["/admin/keys", "/v2/deployments", "/v2/auth/tokens", "/api/v1/sessions", "/sessions"];
   const { answers } = await sends(paths.map((path) => ({ path })));
   expect(answers.map(([status]) => status)).toEqual(paths.map(() => 403));
@@ -73,11 +73,11 @@ it("a body crosses both ways, and an empty one", async () => {
   expect(answers[1]).toEqual([204, ""]);
 });
 
-it("a request outside of a run says what it needs", async () => {
+it("a request outside of a run fails with an error that states what it needs", async () => {
   expect((await sends([])).early).toContain("works only during a run");
 });
 
-it("cancelling a run hangs up on what it waits for", async () => {
+it("cancelling a run aborts its open requests", async () => {
   const { thread_id } = await call("POST", "/threads", {});
   const inner = { assistant_id: "waits", input: {}, on_disconnect: "cancel" };
   const requests = [{ path: `/threads/${thread_id}/runs/wait`, method: "POST", body: inner }];

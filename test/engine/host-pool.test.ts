@@ -68,7 +68,7 @@ describe("the pool of graph hosts", () => {
     expect(hosts).toHaveLength(2);
   });
 
-  it("leaves alone a run that began while the service itself stood still", async () => {
+  it("does not move a run that began while the service itself was blocked", async () => {
     await load();
     pool.reserve(order("begun"), { isolated: false });
     await pinged();

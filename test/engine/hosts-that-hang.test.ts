@@ -74,7 +74,7 @@ it("a route of the HTTP app that blocks its thread delays no other request, and 
   });
   expect(await Promise.race([blocked, "blocked"])).toBe("blocked");
   const { status, body } = await blocked;
-  expect([status, body.detail]).toEqual([502, expect.stringContaining("Its graph host has ended.")]);
+  expect([status, body.detail]).toEqual([502, expect.stringContaining("Its graph host ended.")]);
   expect((await service.request("GET", "/next")).text).toBe("fine");
   await service.stop();
   project.drop();

@@ -75,7 +75,7 @@ describe.each(databases)("graph hosts on %s", (database) => {
     );
   });
 
-  it("a run that takes longer than it may ends as timeout", async () => {
+  it("a run that exceeds its time limit ends as timeout", async () => {
     await start({ BG_JOB_TIMEOUT_SECS: "0.2" });
     const run = await create("waits", { items: [] });
     expect((await join(run)).body.__error__.error).toBe("TimeoutError");

@@ -84,12 +84,12 @@ describe("a project's graphs", () => {
     ["number", '"graph" is not a graph'],
     ["other", 'has no export "graph"; it exports other'],
     ["missing", "missing.mjs does not exist"],
-  ])("that are none (%s) say why", async (graph, reason) => {
+  ])("that are not graphs (%s) have an error with the reason", async (graph, reason) => {
     expect((await run(graph)).detail).toContain(reason);
   });
 });
 
-describe("a project as npm init makes it", () => {
+describe("a project that npm init created", () => {
   let project: TestProject;
   let service: TestService;
   beforeAll(async () => {

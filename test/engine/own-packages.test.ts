@@ -185,14 +185,14 @@ describe.runIf(isInstalled).each<Case>([
     );
   });
 
-  it("goes where a command says, also with an input", async () => {
+  it("goes where a command says, even with an input", async () => {
     const command = { goto: [{ node: "sent", input: { name: "by goto" } }] };
     const thread_id = await thread();
     await wait(thread_id, "steps", { input: {} });
     expect((await wait(thread_id, "steps", { command })).steps).toContain("sent by goto");
   });
 
-  it("pauses in a subgraph and goes on there", async () => {
+  it("pauses in a subgraph and continues there", async () => {
     const thread_id = await thread();
     const asked = await stream(thread_id, "steps", { input: {}, stream_mode: ["updates"], stream_subgraphs: true });
     expect(asked.at(-1)?.data.__interrupt__).toMatchObject([{ value: "inner?" }]);
@@ -298,7 +298,7 @@ describe.runIf(isInstalled)("a process that serves a project", () => {
     await service.stop();
   });
 
-  it("logs what getLogger() of a module and of a node is given, the latter with the run's id", async () => {
+  it("logs the messages of getLogger() in a module and in a node, the latter with the run's id", async () => {
     const agent = `import { getLogger } from "@langchain/langgraph-sdk/logging";
 const logger = getLogger();
 logger.info("loaded");

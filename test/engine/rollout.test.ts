@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import { LEASE_MS, sharing } from "./sharing.ts";
 import { create, pidsOf, read } from "./steps.ts";
 
-describe.each(databases)("instances of two roll-outs on one database (%s)", (name) => {
+describe.each(databases)("instances of two rollouts on one database (%s)", (name) => {
   const shared = sharing(name);
   /** The old revision has the graph `gone`, which the new one has not; that has `added`. */
   const start = (rollout: 1 | 2): Promise<ServerProcess> =>

@@ -106,7 +106,7 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     expect(await row(run)).toEqual({ attempt: 1, status: "success" });
   });
 
-  it("go on after a kill of the one within lease and a second, and its runs end at the other", async () => {
+  it("continue within a lease and a second after a kill of one, and its runs end on the other", async () => {
     const { a, b, run, stream } = await executingAtFirst();
 
     a.child.kill("SIGKILL");
@@ -181,7 +181,7 @@ describe("a data folder", () => {
     expect(performance.now() - up_at).toBeLessThan(5_000);
   });
 
-  it("has a number of its own for each who opens it", async () => {
+  it("has a different number for each process that opens it", async () => {
     const opened = Array.from({ length: 5 }, () => openOn(shared.database()));
     expect(new Set(opened.map(({ worker_id }) => worker_id)).size).toBe(5);
     for (const storage of opened) await storage.close();

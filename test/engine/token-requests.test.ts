@@ -14,7 +14,7 @@ import { until } from "../support/until.ts";
 const WISH = { op: "token", provider: "acme", scopes: [], agent_scoped: true } as const;
 const request = { ...WISH, scopes: [...WISH.scopes] };
 
-describe.each(databases)("a run's question for a token on %s", (name) => {
+describe.each(databases)("a run's request for a token on %s", (name) => {
   let service: TestService;
   let database: Database;
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
   const ask = (run: RunRow, findToken: FindToken, timeout_ms?: number) =>
     answerTokenRequest(run, request, { database, findToken, log: createLog("silent") }, timeout_ms);
 
-  it("is asked for the user, the workspace and the assistant in the run's record", async () => {
+  it("is made for the user, the workspace and the assistant in the run's record", async () => {
     const run = await newRun();
     const asked: unknown[] = [];
     const answer = await ask(run, async (...question) => {
@@ -62,7 +62,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
     await expect(ask(run, never)).rejects.toThrow("another process has taken over the run");
   });
 
-  it("has no answer when the run was stopped while it was looked for", async () => {
+  it("has no answer when the run is stopped during the request", async () => {
     const run = await newRun();
     const findToken: FindToken = async () => {
       await cancel(run);
@@ -71,7 +71,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
     await expect(ask(run, findToken)).rejects.toThrow("another process has taken over the run");
   });
 
-  it("ends when its time is up, whatever the answer does", async () => {
+  it("ends after its time limit, even without an answer", async () => {
     const run = await newRun();
     const hangs: FindToken = () => new Promise(() => undefined);
     await expect(ask(run, hangs, 20)).rejects.toThrow("The request for an OAuth token timed out after 20 ms.");

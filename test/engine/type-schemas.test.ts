@@ -133,11 +133,11 @@ describe("schemas of types", () => {
       expect(found[name]?.[part as keyof TypeSchemas]).toEqual(value);
   });
 
-  it("are absent for an export that is not there", () => {
+  it("are absent for an export that does not exist", () => {
     expect(found).toHaveProperty("missing", undefined);
   });
 
-  it("are absent for a file that is not there, or is in another language", async () => {
+  it("are absent for a file that does not exist, or is in another language", async () => {
     expect(await reader.read({ file: join(FIXTURES, "graph.py"), export_name: "graph" })).toBeUndefined();
   });
 });
@@ -216,7 +216,7 @@ describe("a project", () => {
     expect(await Promise.all(reads)).toEqual([undefined, undefined]);
   });
 
-  it("shares what is being read", () => {
+  it("is read once for concurrent requests", () => {
     expect(read("alias.mts")).toBe(read("alias.mts"));
   });
 
@@ -228,7 +228,7 @@ describe("a project", () => {
     expect(errors?.input).toHaveProperty("definitions.Later", { type: "array", items: text });
   });
 
-  it("is read in spite of a damaged cache", async () => {
+  it("is read despite a damaged cache", async () => {
     const files = readdirSync(cache_dir);
     expect(files).toHaveLength(3);
     for (const file of files) writeFileSync(join(cache_dir, file), '{"format":');

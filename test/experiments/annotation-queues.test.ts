@@ -133,7 +133,7 @@ describe.each(databases)("annotation queues on %s", (database) => {
       expect((await api.send("POST", API, body)).status).toBe(422);
   });
 
-  it("lose runs that are deleted with their session, also uploaded ones", async () => {
+  it("lose runs that are deleted with their session, including uploaded ones", async () => {
     const { experiment } = await api.post(
       "/api/v1/datasets/upload-experiment",
       experimentOf(4, () => []),
@@ -173,7 +173,7 @@ describe.each(databases)("annotation queues on %s", (database) => {
     expect((await api.send("POST", `${API}/populate`, { ...body, session_ids: [UNKNOWN_ID] })).status).toBe(404);
   });
 
-  it("page through items with a cursor that stays right while items are reviewed", async () => {
+  it("page through items with a cursor that stays valid while items are reviewed", async () => {
     const queue = await client.createAnnotationQueue({ name: "paged" });
     const runs = await stored(5);
     const items = runs.map(({ id }) => ({ item_type: "RUN" as const, run_id: id }));

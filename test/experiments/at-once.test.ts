@@ -34,7 +34,7 @@ describe.each(databases)("two concurrent requests on %s", (database) => {
       "the id of a score",
       (i: number, id: string) => send("POST", "/feedback", { id, session_id: sessions[i], key: "k", score: 1 }),
     ],
-  ])("%s goes to one of them, and the other learns that it is taken", async (_, ask) => {
+  ])("%s goes to one of them, and the other gets a conflict", async (_, ask) => {
     for (let round = 0; round < ROUNDS; round++) {
       const wanted = randomUUID();
       const answers = await Promise.all([ask(0, wanted), ask(1, wanted)]);

@@ -90,7 +90,7 @@ describe.each(databases)("rows of a comparison on %s", (database) => {
     expect(rows[4].cells[1]).toMatchObject({ runs: 2, scores: { similarity: 0.6 }, latency_s: 9 });
   });
 
-  it("are those that got better or worse than the baseline, as a key counts", async () => {
+  it("are those that got better or worse than the baseline, in the direction of the key", async () => {
     const change = (direction: "better" | "worse" | "changed", key = "similarity") =>
       numbers({ change: { session_id: other(), key, direction } });
     expect([await change("better"), await change("worse"), await change("changed")]).toEqual([

@@ -102,7 +102,7 @@ describe.each(databases)("comparing experiments on %s", (database) => {
     });
   });
 
-  it("takes an example that ran several times for one, with its mean", async () => {
+  it("counts an example with several runs once, with its mean", async () => {
     const { dataset, sessions, rows } = await uploaded([{ right: [1, 0] }]);
     const body = experimentOf(
       2,
@@ -123,7 +123,7 @@ describe.each(databases)("comparing experiments on %s", (database) => {
     expect(comparisons[0]).toMatchObject({ n_paired: 2, mean_comparison: 0.75, mean_delta: 0.25, wins: 1, losses: 1 });
   });
 
-  it("knows which keys are better when they are lower", async () => {
+  it("distinguishes keys for which a lower score is better", async () => {
     const { dataset, sessions, rows } = await uploaded([{ seconds: [3, 3] }, { seconds: [1, 4] }]);
     const config = { feedback_key: "seconds", feedback_config: { type: "continuous" }, is_lower_score_better: true };
     await service.request("POST", "/api/v1/feedback-configs", config);
@@ -138,7 +138,7 @@ describe.each(databases)("comparing experiments on %s", (database) => {
     });
   });
 
-  it("takes differences below a threshold for ties, and leaves lists and tests out when asked", async () => {
+  it("counts differences below a threshold as ties, and omits lists and tests on request", async () => {
     const { dataset, sessions } = await uploaded([{ s: [0.5, 0.5, 0.5] }, { s: [0.55, 0.6, 0.9] }]);
     const { comparisons } = await compare(dataset, sessions, { threshold: 0.1, limit: 1, significance: false });
     expect(comparisons[0]).toMatchObject({ wins: 2, ties: 1, ci_low: null, ci_high: null, p_value: null, test: null });
@@ -262,7 +262,7 @@ describe.each(databases)("comparing experiments on %s", (database) => {
       expect(body.flatMap((example: { runs: object[] }) => example.runs)).toHaveLength(120);
     });
 
-    it("pages, sorts by scores and by differences, and filters by what runs have", async () => {
+    it("pages, sorts by scores and by differences, and filters by properties of runs", async () => {
       const { dataset, sessions, rows } = await uploaded([{ s: [0.1, 0.9, 0.5] }, { s: [0.9, 0.8, 0.4] }]);
       const ids = async (more: object) =>
         (await page(dataset, { session_ids: sessions, ...more })).map((example: { id: string }) =>

@@ -113,7 +113,7 @@ describe("files of a dataset", () => {
     expect(lines.map((line) => line.slice(37))).toEqual([`'=1+1,-2,,1,"[""base""]"`, 'b,,[1],,"[""x""]"']);
   });
 
-  it("have a line for each example as JSON, in the version that is asked for", async () => {
+  it("have a line for each example as JSON, in the version that is requested", async () => {
     const id = await datasetOf(...Array.from({ length: 1203 }, (_, n) => ({ inputs: { n } })));
     const [version] = await api.get(`/datasets/${id}/versions`);
     const [example] = await api.get(`/examples?dataset=${id}&limit=1`);

@@ -173,7 +173,7 @@ describe("values have the type of their field", () => {
     expect(one(expression)).toEqual(value);
   });
 
-  it("keeps what metadata and feedback hold as it is", () => {
+  it("keeps values of metadata and feedback unchanged", () => {
     for (const [written, value] of [
       ['"7"', "7"],
       ["7", 7],
@@ -187,7 +187,7 @@ describe("values have the type of their field", () => {
     }
   });
 
-  it("reads eq and neq of an error with true and false as whether there is one", () => {
+  it("reads eq and neq of an error with true and false as a test for any error", () => {
     const some = { op: "neq", field: "error", value: null };
     const none = { op: "eq", field: "error", value: null };
     expect([true, false].map((value) => parseFilter(`eq(error, ${value})`))).toEqual([some, none]);
@@ -273,7 +273,7 @@ describe("matches", () => {
     }
   });
 
-  it("asks for the text once, and only when a search comes to it", () => {
+  it("reads the text once, and only when a search needs it", () => {
     let asked = 0;
     const text = () => {
       asked++;
@@ -375,7 +375,7 @@ describe("feedback and metadata", () => {
     }
   });
 
-  it("holds for a run without any only where that is denied", () => {
+  it("match a run without any only when the condition is negated", () => {
     const none = { feedback: [], metadata: {} };
     expect(holds("exists(feedback_key)", none)).toBe(false);
     expect(holds("eq(feedback_score, null)", none)).toBe(false);
@@ -383,7 +383,7 @@ describe("feedback and metadata", () => {
     expect(holds('neq(metadata_value, "a")', none)).toBe(true);
   });
 
-  it("knows metadata by its own keys alone, and nested values by none", () => {
+  it("match metadata only by its own keys, and nested values by none", () => {
     expect(holds('eq(metadata_key, "constructor")')).toBe(false);
     expect(holds('eq(metadata_key, "toString")')).toBe(false);
     const nested = { metadata: { a: { b: 1 } } };
@@ -391,7 +391,7 @@ describe("feedback and metadata", () => {
     expect(holds('eq(metadata_value, "[object Object]")', nested)).toBe(false);
   });
 
-  it("stand together where the first of them stood", () => {
+  it("are grouped at the position of the first of them", () => {
     const filter = parseFilter('and(gt(feedback_score, 0.5), eq(is_root, true), eq(feedback_key, "k"))');
     expect(filter).toEqual({
       op: "and",
@@ -524,7 +524,7 @@ function errorOf(expression: string): FilterError | undefined {
 describe("limits", () => {
   const within = (depth: number) => `${"not(".repeat(depth - 1)}eq(is_root, true)${")".repeat(depth - 1)}`;
 
-  it("takes calls 32 deep and no deeper", () => {
+  it("accepts calls 32 deep and no deeper", () => {
     expect(holds(within(31))).toBe(true);
     expect(holds(within(32))).toBe(false);
     const error = errorOf(within(33));
@@ -548,7 +548,7 @@ describe("limits", () => {
     expect(errorOf(bomb)).toBeInstanceOf(FilterError);
   });
 
-  it("takes 20,000 characters and no more", () => {
+  it("accepts 20,000 characters and no more", () => {
     const padded = (length: number) => "eq(is_root, true)".padEnd(length, " ");
     expect(holds(padded(20_000))).toBe(true);
     expect(errorOf(padded(20_001))?.message).toBe("At 20000: the filter has 20001 characters; the maximum is 20000.");
@@ -571,7 +571,7 @@ describe("limits", () => {
         `not(has(metadata,'${JSON.stringify(Object.fromEntries([...Array(n - 2).keys()].map((k) => [`k${k}`, 1])))}'))`,
       1000,
     ],
-  ] as const)("takes 1,000 %s and no more", (_, expression, max) => {
+  ] as const)("accepts 1,000 %s and no more", (_, expression, max) => {
     expect(holds(expression(max))).toBe(true);
     expect(errorOf(expression(max + 1))?.message).toContain("the filter exceeds the maximum of 1000 calls and values.");
   });
@@ -910,7 +910,7 @@ describe("generated expressions", () => {
     expect(Math.min(answers.true, answers.false)).toBeGreaterThan(2000);
   });
 
-  it("mean the same whatever space is between their pieces", () => {
+  it("mean the same whatever white space is between their tokens", () => {
     fc.assert(
       fc.property(anyExpression, ({ tokens }) => {
         expect(parseFilter(` ${tokens.join(" \n\t")}\r\n`)).toEqual(parseFilter(tokens.join("")));
@@ -960,7 +960,7 @@ describe("any text", () => {
       return text.slice(0, from) + inserted + text.slice(from + removed);
     });
 
-  it("is a filter or a FilterError with a place in the text", () => {
+  it("is a filter or a FilterError with a position in the text", () => {
     let errors = 0;
     const text = fc.oneof(soup, damaged, fc.string({ unit: "binary", maxLength: 200 }), fc.string({ maxLength: 200 }));
     fc.assert(

@@ -131,7 +131,7 @@ describe("a document with rows", () => {
     expect(read('{"a":1,"a":[2],"\\u0061":3,"results":[]}')).toEqual({ rest: { a: 3, results: true }, rows: [] });
   });
 
-  it("replaces what is not UTF-8 and what no database holds, as in other bodies", () => {
+  it("replaces invalid UTF-8 and characters that no database can store, as in other bodies", () => {
     const document = Buffer.from('{"k\\u0000":"\xff","results":["\xe6\x97","\\ud800\\u0000"]}', "latin1");
     expect(read(document, [1])).toEqual({
       rest: { "k\ufffd": "\ufffd", results: true },
@@ -139,7 +139,7 @@ describe("a document with rows", () => {
     });
   });
 
-  it("lets what onRow throws pass", () => {
+  it("passes on errors that onRow throws", () => {
     const onRow = () => {
       throw new RangeError("too many");
     };
@@ -202,20 +202,23 @@ describe("a document that is refused", () => {
 });
 
 describe("the limits of a document", () => {
-  it.each([[1], [7], [1000]])("hold for each row and for all else together, to the byte, in chunks of %i", (size) => {
-    const document = '{"name":"ab", "results":[{"a":"é"} ,"123456789",  {"a":"x"}],"m":[1]}';
-    const refused = (max_row_bytes: number, max_rest_bytes: number) =>
-      read(document, [size], { max_row_bytes, max_rest_bytes });
-    expect(refused(11, 25)).toHaveProperty("rows.length", 3);
-    expect(refused(10, 25)).toBe("has more than 10 bytes in row 1 at byte 37");
-    expect(refused(9, 25)).toBe("has more than 9 bytes in row 0 at byte 25");
-    expect(refused(11, 24)).toBe(
-      'has more than 24 bytes outside the rows of "results": the value at byte 66 exceeds the limit',
-    );
-    expect(refused(11, 18)).toBe(
-      'has more than 18 bytes outside the rows of "results": the value at byte 14 exceeds the limit',
-    );
-  });
+  it.each([[1], [7], [1000]])(
+    "apply to each row and to everything else together, to the byte, in chunks of %i",
+    (size) => {
+      const document = '{"name":"ab", "results":[{"a":"é"} ,"123456789",  {"a":"x"}],"m":[1]}';
+      const refused = (max_row_bytes: number, max_rest_bytes: number) =>
+        read(document, [size], { max_row_bytes, max_rest_bytes });
+      expect(refused(11, 25)).toHaveProperty("rows.length", 3);
+      expect(refused(10, 25)).toBe("has more than 10 bytes in row 1 at byte 37");
+      expect(refused(9, 25)).toBe("has more than 9 bytes in row 0 at byte 25");
+      expect(refused(11, 24)).toBe(
+        'has more than 24 bytes outside the rows of "results": the value at byte 66 exceeds the limit',
+      );
+      expect(refused(11, 18)).toBe(
+        'has more than 18 bytes outside the rows of "results": the value at byte 14 exceeds the limit',
+      );
+    },
+  );
 
   it("are reported before the end of a value that is too long", () => {
     const limits = { max_row_bytes: 50, max_rest_bytes: 50 };

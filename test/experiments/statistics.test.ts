@@ -138,7 +138,7 @@ describe("random numbers", () => {
     expect(numbers(4, () => random.nextUint32())).toEqual(numbers(4, () => published.nextUint32()));
   });
 
-  it("differ between seeds, of which negative ones are good ones and fractions are none", () => {
+  it("differ between seeds, which may be negative but not fractions", () => {
     const first = [-1, 0, 1, 2, Number.MAX_SAFE_INTEGER].map((seed) => seededRandom(seed).nextUint32());
     expect(new Set(first).size).toBe(5);
     expect(() => seededRandom(0.5)).toThrow(RangeError);
@@ -185,7 +185,7 @@ describe("the bootstrap interval of the mean", () => {
     expect(Math.abs(interval[1] - high)).toBeLessThan(0.001);
   });
 
-  it("of 30 ones among 100 is what the binomial distribution says", () => {
+  it("of 30 ones among 100 agrees with the binomial distribution", () => {
     // stats.binom.ppf([0.025, 0.975, 0.1, 0.9], 100, 0.3) = 21, 39, 24, 36
     const deltas = Float64Array.from({ length: 100 }, (_, i) => (i < 30 ? 1 : 0));
     expect(bootstrapMeanInterval(deltas, { resamples: 50_000, seed: 3 })).toEqual([0.21, 0.39]);
@@ -267,7 +267,7 @@ describe("McNemar's exact test", () => {
     expect([mcnemarExact(0, 0), mcnemarExact(0, 1), mcnemarExact(500_000, 500_001)]).toEqual([1, 1, 1]);
   });
 
-  it("is the same both ways, a probability, and falls as they part", () => {
+  it("is symmetric, a probability, and decreases as the counts differ more", () => {
     const count = fc.integer({ min: 0, max: 3_000 });
     fc.assert(
       fc.property(count, count, (wins, losses) => {
@@ -361,14 +361,14 @@ describe("Wilcoxon's signed-rank test", () => {
     expect(relativeError(result.p, p)).toBeLessThan(1e-12);
   });
 
-  it("drops zeros and what is missing", () => {
+  it("drops zeros and missing values", () => {
     const differences = [0, ...distinct(20), -0, Number.NaN, 0];
     expect(wilcoxon(differences)).toEqual(wilcoxon(distinct(20)));
     expect(wilcoxon([])).toEqual({ statistic: 0, p: 1, n: 0, method: "exact" });
     expect(wilcoxon([0, 0])).toEqual({ statistic: 0, p: 1, n: 0, method: "exact" });
   });
 
-  it("leaves what it is given in its order", () => {
+  it("does not reorder its input", () => {
     const differences = Float64Array.of(3, -1, 2);
     wilcoxon(differences);
     expect([...differences]).toEqual([3, -1, 2]);
@@ -442,7 +442,7 @@ describe("Holm's adjustment", () => {
     for (const p of [-0.01, 1.01, Number.NaN]) expect(() => holm([0.5, p])).toThrow(RangeError);
   });
 
-  it("lies between the value and Bonferroni's, keeps the order, and does not care where a value stands", () => {
+  it("lies between the value and Bonferroni's, keeps the order, and does not depend on the position of a value", () => {
     const p = fc.double({ min: 0, max: 1, noNaN: true });
     fc.assert(
       fc.property(fc.array(p, { minLength: 1, maxLength: 20 }), (given) => {
@@ -464,7 +464,7 @@ describe("comparing two experiments", () => {
   const none = Number.NaN;
   const vector = (...values: number[]) => Float64Array.from(values);
 
-  it("counts, over the examples that both have, what was won and lost", () => {
+  it("counts wins and losses over the examples that both have", () => {
     const baseline = vector(1, 0, 1, none, 0, 1, none, 0);
     const other = vector(1, 1, 0, 1, 1, none, none, 1);
     const [ci_low, ci_high] = bootstrapMeanInterval(Float64Array.of(0, 1, -1, 1, 1), { seed: 1 });
@@ -517,7 +517,7 @@ describe("comparing two experiments", () => {
     expect(comparePair(vector(0, 0.5), vector(1, none)).test).toBe("mcnemar");
   });
 
-  it("swaps wins and losses where lower is better, and nothing else", () => {
+  it("swaps wins and losses when lower is better, and nothing else", () => {
     const [baseline, other] = [vector(3, 2, 5, 4), vector(1, 2, 6, 1)];
     const higher = comparePair(baseline, other);
     expect(higher).toMatchObject({ wins: 1, ties: 1, losses: 2, mean_delta: -1 });
@@ -573,14 +573,14 @@ describe("comparing two experiments", () => {
     expect(comparePair(vector(1, 0, 1, none, 1), vector(1, 0))).toMatchObject({ n_paired: 2, only_baseline: 2 });
   });
 
-  it("takes what is not finite for missing", () => {
+  it("treats numbers that are not finite as missing", () => {
     // 1e999 is a number in JSON, but read as Infinity.
     const huge = JSON.parse("1e999") as number;
     const compared = comparePair(vector(huge, 1, 0.5, -huge), vector(1, huge, 0.25, -huge));
     expect(compared).toMatchObject({ n_paired: 1, only_comparison: 1, only_baseline: 1, mean_delta: -0.25 });
   });
 
-  it("hands its options to the bootstrap", () => {
+  it("passes its options to the bootstrap", () => {
     const [baseline, other] = [Float64Array.from(scattered(40)), Float64Array.from(scattered(80)).subarray(40)];
     const deltas = Float64Array.from(other, (value, i) => value - (baseline[i] as number));
     const options = { seed: 9, resamples: 100, level: 0.5 };
@@ -589,7 +589,7 @@ describe("comparing two experiments", () => {
     expect(comparePair(baseline, other)).toEqual(comparePair(baseline, other, { seed: 1 }));
   });
 
-  it("turns around when the two are exchanged", () => {
+  it("is reversed when the two experiments are exchanged", () => {
     const score = fc.option(fc.integer({ min: 0, max: 3 }), { nil: none });
     fc.assert(
       fc.property(fc.array(fc.tuple(score, score), { maxLength: 40 }), (pairs) => {
@@ -611,7 +611,7 @@ describe("comparing two experiments", () => {
     );
   });
 
-  describe("of scores that binary numbers do not hold exactly", () => {
+  describe("of scores that binary numbers do not represent exactly", () => {
     /** Scores of 0 to `parts` parts of one, as decimals (1,000 parts) or means of repetitions (3 parts). */
     const scores = fc.integer({ min: 2, max: 1_000 }).chain((parts) =>
       fc.record({
@@ -624,7 +624,7 @@ describe("comparing two experiments", () => {
       }),
     );
 
-    it("ranks the differences as if it did", () => {
+    it("ranks the differences as if they were exact", () => {
       expect(comparePair(vector(0.2, 0.3, 0.6, 0), vector(0.3, 0.4, 0.7, 0.4)).p_value).toBe(wilcoxon([1, 1, 1, 4]).p);
       fc.assert(
         fc.property(scores, ({ parts, pairs }) => {

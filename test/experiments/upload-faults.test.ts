@@ -77,7 +77,7 @@ describe.each(databases)("an upload on %s", (name) => {
   });
 
   it(
-    `is there whole or not at all, whenever the server is killed (seed ${SEED}; CRASH_KILLS and SEED change it)`,
+    `is stored completely or not at all, whenever the server is killed (seed ${SEED}; CRASH_KILLS and SEED change it)`,
     async () => {
       const random = randomOf(SEED);
       const found: boolean[] = [];
@@ -106,7 +106,7 @@ describe.each(databases)("an upload on %s", (name) => {
     60_000 + KILLS * 20_000,
   );
 
-  it.runIf(name === "sqlite")("whose client is slow holds up no run and no other upload", async () => {
+  it.runIf(name === "sqlite")("whose client is slow delays no run and no other upload", async () => {
     const body = scored(ROWS);
     const text = JSON.stringify(body);
     const sent = begin();
@@ -134,7 +134,7 @@ describe.each(databases)("an upload on %s", (name) => {
     expect(again.status).toBe(200);
   });
 
-  it.runIf(name === "sqlite")("that is too large is refused, whether it says so at first or not", async () => {
+  it.runIf(name === "sqlite")("that is too large is refused, whether or not it declares its size", async () => {
     server.child.kill("SIGKILL");
     await server.ended;
     server = await startProcess({

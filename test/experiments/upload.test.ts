@@ -69,7 +69,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
   const upload = (body: unknown, path = UPLOAD) => service.request("POST", path, body);
   const get = async (path: string) => (await service.request("GET", path)).body;
 
-  it("answers the dataset and the experiment with all their fields, the statistics null", async () => {
+  it("returns the dataset and the experiment with all their fields, the statistics null", async () => {
     const body = documented();
     const answer = await upload(body);
 
@@ -122,7 +122,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
     expect(without).toMatchObject(NO_STATISTICS);
   });
 
-  it("keeps everything that a row says", async () => {
+  it("stores all fields of a row", async () => {
     const body = documented();
     const { experiment, dataset } = (await upload(body)).body;
     const { runs } = (await service.request("POST", "/api/v1/runs/query", { session: [experiment.id], order: "asc" }))
@@ -166,7 +166,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
       expect(byName.dataset.id).toMatch(/^[0-9a-f-]{36}$/);
     });
 
-    it("that is there adds to it, by id and by name", async () => {
+    it("that exists adds to it, by id and by name", async () => {
       const first = documented();
       const { dataset } = (await upload(first)).body;
       const results = first.results;
@@ -179,7 +179,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
       expect(sessions).toHaveLength(3);
     });
 
-    it("takes an id without dashes", async () => {
+    it("accepts an id without dashes", async () => {
       const dataset_id = randomUUID();
       const body = {
         ...documented(),
@@ -202,7 +202,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
       expect(await get(`/api/v1/sessions?name=${body.experiment_name}`)).toEqual([]);
     });
 
-    it("refuses one that was made in another way", async () => {
+    it("refuses one that was created in another way", async () => {
       const name = `by-hand-${randomUUID()}`;
       await service.request("POST", "/api/v1/datasets", { name });
       const answer = await upload({ ...documented(), dataset_name: name });
@@ -229,7 +229,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
       expect((await get(`/api/v1/datasets/${dataset.id}`)).example_count).toBe(1);
     });
 
-    it("but other inputs in one body is refused at its place", async () => {
+    it("but other inputs in one body is refused with its location", async () => {
       const body = documented();
       const [row, other] = body.results;
       const answer = await upload({ ...body, results: [row, { ...other, row_id: row?.row_id }] });
@@ -260,7 +260,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
     });
   });
 
-  describe("that is wrong", () => {
+  describe("that is invalid", () => {
     const { row_id: _, ...rowWithoutId } = documented().results[0] as object & { row_id: string };
     it.each<[string, (body: ReturnType<typeof documented>) => unknown, object[]]>([
       [
@@ -344,7 +344,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
         (body) => ({ ...body, summary_experiment_scores: [{ key: "k", feedback_source: {} }] }),
         [{ loc: ["body", "summary_experiment_scores", 0, "feedback_source", "type"], type: "missing" }],
       ],
-    ])("%s is refused at its place", async (_, change, expected) => {
+    ])("%s is refused with its location", async (_, change, expected) => {
       const answer = await upload(change(documented()));
       expect(answer.status).toBe(422);
       expect(answer.body.detail).toMatchObject(expected);
@@ -414,7 +414,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
     }
   });
 
-  it("with a name that another takes at the same moment is refused, and one of them is there", async () => {
+  it("with a name that another takes at the same moment is refused, and one of them is stored", async () => {
     const experiment_name = `raced-${randomUUID()}`;
     const answers = await Promise.all(Array.from({ length: 4 }, () => upload({ ...documented(), experiment_name })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
@@ -428,7 +428,7 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
     expect((await upload(scored())).status).toBe(409);
   });
 
-  it("of many rows has them all", async () => {
+  it("of many rows stores all of them", async () => {
     const body = experimentOf(
       3000,
       (index) => [{ key: "right", score: index % 3 === 0 ? 0 : 1 }],

@@ -99,7 +99,7 @@ describe("a time that is written", () => {
 });
 
 describe("a list in pieces", () => {
-  it("is whole when they are put together, whatever their number", () => {
+  it("is complete when the pieces are joined, whatever their number", () => {
     for (const [count, max_pieces] of [
       [0, 1],
       [1, 1],

@@ -83,7 +83,7 @@ describe.each(databases)("push notifications of A2A tasks on %s", (database) => 
     expect([headers.authorization, headers["x-a2a-notification-token"]]).toEqual([undefined, undefined]);
   });
 
-  it("report pauses, failures and cancellations, also of tasks that never started", async () => {
+  it("report pauses, failures and cancellations, including those of tasks that never started", async () => {
     const [paused, failed, stopped, queued] = Array.from({ length: 4 }, newName) as [string, string, string, string];
     await sendTo(paused, "ask", userMessage("hi"));
     expect((await receiver.nth(paused)).body.task.status).toMatchObject({

@@ -170,7 +170,7 @@ describe.each(databases)("the A2A endpoint on %s", (database) => {
       expect(whole).toMatchObject([{ artifactId: artifacts[0].artifact.artifactId, parts: [{ text: "yes" }] }]);
     });
 
-    it("with each message as an artifact, also those of nodes and of subgraphs", async () => {
+    it("with each message as an artifact, including those of nodes and of subgraphs", async () => {
       const updates = await agent.stream("everything", userMessage("Weather?"));
       expect(agent.artifactsIn(updates)).toEqual({
         "ai-1": "Looking",
@@ -184,7 +184,7 @@ describe.each(databases)("the A2A endpoint on %s", (database) => {
       ]);
     });
 
-    it("that goes on without its reader, and that others can read from the start", async () => {
+    it("that continues without its reader, and that others can read from the start", async () => {
       const door = api.newDoor();
       const stream = await agent.open("waits", "SendStreamingMessage", { message: userMessage(door.path) });
       const [{ task }] = await stream.until((updates) => updates.some(({ artifactUpdate }) => artifactUpdate));

@@ -35,7 +35,7 @@ describe.each(databases)("an A2A client with a key (%s)", (database) => {
 
   const memberOf = async () => newCaller(api, { tenant_id: await newWorkspace(api) });
 
-  it("needs the scope agents, also for cards", async () => {
+  it("needs the scope agents, even for cards", async () => {
     const body = { jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} };
     const callers: [Headers, number][] = [
       [{}, 401],
@@ -131,7 +131,7 @@ describe("an A2A client", () => {
     }
   });
 
-  it("loses its stream and its answer with its key, and its task goes on", async () => {
+  it("loses its stream and its answer with its key, and its task continues", async () => {
     const api = await closedService("sqlite", {}, CONFIG);
     try {
       const { id, key } = await newKey(api, { user_id: "alice" });

@@ -113,7 +113,7 @@ describe("the A2A endpoint", () => {
       expect(await code("echo", "ListTasks", params)).toBe(-32602);
     });
 
-    it("IDs of tasks that do not exist, or that are no IDs", async () => {
+    it("IDs of tasks that do not exist, or that are not IDs", async () => {
       for (const method of [
         "GetTask",
         "CancelTask",

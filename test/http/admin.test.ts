@@ -35,7 +35,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect(answer.text).not.toContain(key.slice("tmk_".length + made.id.length + 1));
     });
 
-    it("have the usual scopes and the caller's name when nothing else is said", async () => {
+    it("have the default scopes and the caller's name by default", async () => {
       expect(await newKey(api, { scopes: undefined })).toMatchObject({
         user_id: "admin",
         scopes: ["agents", "experiments", "tokens"],
@@ -58,7 +58,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect(bytes.includes(Buffer.from(secret, "base64url"))).toBe(false);
     });
 
-    it("end immediately and permanently when they are revoked, also repeatedly", async () => {
+    it("end immediately and permanently when they are revoked, even repeatedly", async () => {
       const { id, key } = await newKey(api);
       const use = async () =>
         (await api.send("GET", "/app/api/session", undefined, { Authorization: `Bearer ${key}` })).status;
@@ -72,7 +72,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect((await list()).find((known) => known.id === id).revoked_at).toBe(revoked_at);
     });
 
-    it("say when they were last used, to the minute", async () => {
+    it("show when they were last used, to the minute", async () => {
       const { id, key } = await newKey(api);
       const lastUse = async () => (await list()).find((known) => known.id === id).last_used_at;
       expect(await lastUse()).toBeNull();
@@ -88,7 +88,7 @@ describe.each(databases)("the administration on %s", (database) => {
     it.each([
       ["no such key", "abcdefghijkl"],
       ["nonsense", "%00"],
-    ])("that are not there are not revoked: %s", async (_, id) => {
+    ])("that do not exist are not revoked: %s", async (_, id) => {
       const answer = await api.send("DELETE", `/admin/keys/${id}`, undefined, ADMIN);
       expect(answer).toMatchObject({ status: 404, body: { detail: "API key not found" } });
     });
@@ -99,13 +99,13 @@ describe.each(databases)("the administration on %s", (database) => {
       [{ name: "n", scopes: [] }, ["body", "scopes"], "too_short"],
       [{ name: "n", scopes: ["everything"] }, ["body", "scopes", 0], "enum"],
       [{ name: "n", tenant_id: "x" }, ["body", "tenant_id"], "uuid_parsing"],
-    ])("are not made of %j", async (body, loc, type) => {
+    ])("are not created from %j", async (body, loc, type) => {
       const answer = await api.send("POST", "/admin/keys", body, ADMIN);
       expect(answer.status).toBe(422);
       expect(answer.body.detail).toEqual([expect.objectContaining({ loc, type })]);
     });
 
-    it("belong to a workspace that is there", async () => {
+    it("belong to an existing workspace", async () => {
       const body = { name: "n", tenant_id: randomUUID() };
       expect(await api.send("POST", "/admin/keys", body, ADMIN)).toMatchObject({
         status: 404,
@@ -115,7 +115,7 @@ describe.each(databases)("the administration on %s", (database) => {
   });
 
   describe("an administrator of another workspace", () => {
-    it("makes, sees and revokes the keys of that one alone", async () => {
+    it("creates, lists and revokes only the keys of that workspace", async () => {
       const [tenant_id, elsewhere] = [await newWorkspace(api), await newWorkspace(api)];
       const caller = await newCaller(api, { tenant_id, user_id: "ada", scopes: ["admin"] });
       const foreign = await newKey(api, { tenant_id: elsewhere });
@@ -136,7 +136,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect((await api.send("DELETE", `/admin/keys/${made.id}`, undefined, caller)).status).toBe(204);
     });
 
-    it("sees that one alone, and makes no other", async () => {
+    it("sees only that workspace, and creates no other", async () => {
       const tenant_id = await newWorkspace(api);
       const caller = await newCaller(api, { tenant_id, scopes: ["admin"] });
       expect(await api.call("GET", "/admin/workspaces", undefined, caller)).toMatchObject([{ tenant_id }]);
@@ -144,7 +144,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect(answer).toMatchObject({ status: 403, body: { detail: expect.stringContaining("default workspace") } });
     });
 
-    it("is what the key of the environment is, too, where it names a workspace", async () => {
+    it("can also be the key from the environment, when it names a workspace", async () => {
       const tenant_id = await newWorkspace(api);
       const headers = { ...ADMIN, "X-Tenant-Id": tenant_id };
       expect(await api.call("POST", "/admin/keys", { name: "n" }, headers)).toMatchObject({ tenant_id });
@@ -184,7 +184,7 @@ describe.each(databases)("the administration on %s", (database) => {
       expect(await names()).toEqual(["auth0|1", "ä ö"]);
     });
 
-    it("that are not there have no members", async () => {
+    it("that do not exist have no members", async () => {
       for (const method of ["GET", "PUT"] as const) {
         const path = `/admin/workspaces/${randomUUID()}/members${method === "PUT" ? "/a" : ""}`;
         expect((await api.send(method, path, undefined, ADMIN)).status).toBe(404);

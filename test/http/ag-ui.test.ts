@@ -124,7 +124,7 @@ describe.each(databases)("an AG-UI request on %s", (database) => {
     expect((await api.thread(threadId)).metadata).toMatchObject({ team: "blue" });
   });
 
-  it("becomes messages of the graph, and leaves out what is none", async () => {
+  it("becomes messages of the graph, and omits other input", async () => {
     const threadId = newId();
     const call = (id: string, text: string) => ({ id, type: "function", function: { name: "f", arguments: text } });
     const image = { type: "image", source: { type: "data", value: "AAAA", mimeType: "image/png" } };
@@ -213,7 +213,7 @@ describe("an AG-UI client with a key", () => {
     expect((await ask(api, "workers", {})).status).toBe(401);
   });
 
-  it("gets nothing of the threads of another workspace, also under the same name", async () => {
+  it("gets nothing of the threads of another workspace, even under the same name", async () => {
     const [one, other] = [
       await newCaller(api, { tenant_id: await newWorkspace(api) }),
       await newCaller(api, { tenant_id: await newWorkspace(api) }),
@@ -267,7 +267,7 @@ describe("an AG-UI client of a project with an authentication handler", () => {
   const alice = { authorization: "Bearer alice" };
   const bob = { authorization: "Bearer bob" };
 
-  it("gets nothing of the threads of another user, also under the same name", async () => {
+  it("gets nothing of the threads of another user, even under the same name", async () => {
     const threadId = crypto.randomUUID();
     expect((await ask(api, "chain", { threadId, state: { steps: ["alice"] } }, alice)).status).toBe(200);
     const { metadata } = await api.call("GET", `/threads/${threadId}`, undefined, alice);

@@ -21,7 +21,7 @@ describe.each(databases)("the runs of a workspace on %s", (database) => {
   const list = async (query = ""): Promise<Wire[]> => (await api.get(`${RUNS}?${query}`)).runs;
   const idsOf = (runs: Wire[]) => runs.map(({ run_id }) => run_id);
 
-  it("are listed over all threads, the newest first, with their times", async () => {
+  it("are listed across all threads, newest first, with their times", async () => {
     const ended = await api.newRun(await api.newThread(), AT_ONCE);
     await api.join(ended);
     const running = await api.runningSlow(await api.newThread());
@@ -53,7 +53,7 @@ describe.each(databases)("the runs of a workspace on %s", (database) => {
     await api.cancel(running);
   });
 
-  it("are chosen by status, thread, assistant, id and time", async () => {
+  it("are filtered by status, thread, assistant, id and time", async () => {
     const thread_id = await api.newThread();
     const first = await api.newRun(thread_id, AT_ONCE);
     await api.join(first);
@@ -71,7 +71,7 @@ describe.each(databases)("the runs of a workspace on %s", (database) => {
     expect(idsOf(await list(at("created_until")))).toEqual([first.run_id]);
   });
 
-  it("come by the page, each once, while others are accepted", async () => {
+  it("are listed in pages, each once, while others are accepted", async () => {
     const thread_id = await api.newThread();
     const runs = [];
     for (let i = 0; i < 5; i++) runs.push(await api.newRun(thread_id, LATER));
@@ -85,7 +85,7 @@ describe.each(databases)("the runs of a workspace on %s", (database) => {
     expect(seen).toEqual(idsOf(runs.reverse()));
   });
 
-  it("are looked for among so many at a time", async () => {
+  it("are searched a limited number of rows at a time", async () => {
     const thread_id = await api.newThread();
     const { assistant_id } = await api.newRun(thread_id, LATER);
     for (let i = 0; i < 4; i++) await api.newRun(await api.newThread(), LATER);

@@ -94,7 +94,7 @@ describe.each(databases)("searching assistants on %s", (database) => {
     expect(await page(9)).toMatchObject({ found: [], next: null });
   });
 
-  it("answers the selected fields alone", async () => {
+  it("returns only the selected fields", async () => {
     expect(await search({ name: "bob", select: ["name", "version"] })).toEqual([{ name: "2 Bob", version: 1 }]);
   });
 

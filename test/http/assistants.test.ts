@@ -45,7 +45,7 @@ describe.each(databases)("assistants on %s", (database) => {
       ["GET", "/schemas"],
       ["GET", "/subgraphs"],
       ["POST", "/versions"],
-    ] as const)("are meant by their graph's name in %s /assistants/{name}%s", async (method, rest) => {
+    ] as const)("can be addressed by their graph's name in %s /assistants/{name}%s", async (method, rest) => {
       expect(await api.call(method, `/assistants/agent${rest}`)).toEqual(
         await api.call(method, `/assistants/${AGENT}${rest}`),
       );
@@ -76,7 +76,7 @@ describe.each(databases)("assistants on %s", (database) => {
     expect(await api.get(path(created))).toEqual(created);
   });
 
-  it("keeps what it was created with, and takes null for missing", async () => {
+  it("keeps the values that it was created with, and treats null as missing", async () => {
     const fields = {
       name: "Ada",
       description: "Counts.",
@@ -196,7 +196,7 @@ describe.each(databases)("assistants on %s", (database) => {
       ["the body", (version: number) => ["", { version }]],
       ["the query", (version: number) => [`?version=${version}`, undefined]],
     ] as const)(
-      "an earlier one comes back whole, named in %s; the next change gets the highest number plus one",
+      "an earlier one is restored completely, named in %s; the next change gets the highest number plus one",
       async (_, how) => {
         const one = await threeVersions();
         const [query, body] = how(1);
@@ -207,7 +207,7 @@ describe.each(databases)("assistants on %s", (database) => {
       },
     );
 
-    it("which is not there is 404, and none at all 422", async () => {
+    it("that does not exist is 404, and a missing version number 422", async () => {
       const one = await create();
       expect((await api.send("POST", `${path(one)}/latest`, { version: 9 })).body.detail).toContain("no version 9");
       expect((await api.send("POST", `${path(one)}/latest`, { version: 9 })).status).toBe(404);
@@ -238,7 +238,7 @@ describe.each(databases)("assistants on %s", (database) => {
       }
     });
 
-    it("stops its runs and keeps its threads, unless delete_threads is asked for", async () => {
+    it("stops its runs and keeps its threads, unless delete_threads is requested", async () => {
       for (const [query, status] of [
         ["", 200],
         ["?delete_threads=true", 404],

@@ -36,7 +36,7 @@ describe.each(databases)("with API keys on %s", (database) => {
   const send = (method: string, path: string, headers: Record<string, string> = {}) =>
     api.send(method as "GET", path, method === "GET" ? undefined : {}, headers);
 
-  it("the route table is walked whole", () => {
+  it("the whole route table is tested", () => {
     expect(CLOSED.length).toBeGreaterThan(80);
   });
 
@@ -71,7 +71,7 @@ describe.each(databases)("with API keys on %s", (database) => {
     });
   });
 
-  it("/ok and the way to the app are open, the documents and unknown routes are not", async () => {
+  it("/ok and the redirect to the app need no key, but the documents and unknown routes do", async () => {
     expect(await send("GET", "/ok")).toMatchObject({ status: 200, body: { ok: true } });
     expect((await send("GET", "/ok?check_db=1")).status).toBe(200);
     // It only leads to the page that asks for a key.
@@ -126,7 +126,7 @@ describe.each(databases)("without API keys on a loopback address on %s", (databa
   });
   afterAll(() => api.stop());
 
-  it("all requests are accepted, also with an unknown key", async () => {
+  it("all requests are accepted, even with an unknown key", async () => {
     const all: Record<string, string>[] = [{}, { "X-Api-Key": "whatever" }, { Authorization: "Bearer whatever" }];
     for (const headers of all) {
       expect((await api.send("POST", "/threads", {}, headers)).status).toBe(200);

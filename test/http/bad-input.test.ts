@@ -123,7 +123,7 @@ describe.each(databases)("invalid requests on %s", (database) => {
       ["GET", "/runs/nope/stream"],
       ["GET", "/threads/%00"],
       ["GET", "/threads/{t}%20"],
-    ])("the id in %s %s that is no UUID", async (method, path) => {
+    ])("the id in %s %s that is not a UUID", async (method, path) => {
       const answer = await send(method, path, method === "POST" ? RUN : undefined);
       expect(answer).toMatchObject({
         status: 422,
@@ -175,13 +175,13 @@ describe.each(databases)("invalid requests on %s", (database) => {
     ["POST", "/threads/{t}/copy"],
     ["POST", "/threads/{t}/history"],
     ["PATCH", "/threads/{t}"],
-  ])("is no body at all for %s %s: that is fine there", async (method, path) => {
+  ])("is not a missing body for %s %s, which is accepted there", async (method, path) => {
     expect((await send(method, path)).status).toBe(200);
     expect((await send(method, path, "")).status).toBe(200);
     expect((await send(method, path, " \n")).status).toBe(200);
   });
 
-  it("is text that no database can hold: it is kept with U+FFFD in its place", async () => {
+  it("is text that no database can store: U+FFFD is stored in its place", async () => {
     const text = '{"metadata": {"a\\u0000b": "x\\u0000y", "pair": "\\ud83d\\ude00", "lone": ["\\ud800", "z\\udfff"]}}';
     const thread = await api.post("/threads", text);
     expect(thread.metadata).toEqual({ "a\ufffdb": "x\ufffdy", pair: "😀", lone: ["\ufffd", "z\ufffd"] });
@@ -212,7 +212,7 @@ describe.each(databases)("invalid requests on %s", (database) => {
     ["GET", "/threads/{t}/history?before=%00", 200],
     ["GET", "/threads/{t}/state?select=values.%00", 200],
     ["GET", "/assistants/parent/subgraphs/%00", 200],
-  ])("is a NUL in the address: %s %s is no failure of the server", async (method, path, status) => {
+  ])("is a NUL in the address: %s %s does not fail with a 5xx", async (method, path, status) => {
     const run = await api.newRun(await api.newThread(), { ...RUN, after_seconds: 3600 });
     const { status: got } = await api.send(
       method as "GET",
@@ -228,7 +228,7 @@ describe.each(databases)("invalid requests on %s", (database) => {
       { lc: 1, type: "constructor", id: ["langchain_core", "prompts", "PromptTemplate"], kwargs: {} },
     ],
     ["a class that is not there", { lc: 1, type: "constructor", id: ["nowhere", "Nothing"], kwargs: {} }],
-  ])("is data that reads like the record of %s: it stays the data that was sent", async (_, value) => {
+  ])("is data that looks like the record of %s: it stays the data that was sent", async (_, value) => {
     const id = await api.newThread();
     await api.wait(id, { assistant_id: "fails", input: { kind: "none", value, steps: [] } });
     const seen = await api.send("GET", `/threads/${id}/state`);
@@ -262,7 +262,7 @@ describe.each(databases)("bodies over the limit on %s", (database) => {
   const body = (bytes: number) =>
     JSON.stringify({ metadata: { a: "x".repeat(bytes - '{"metadata":{"a":""}}'.length) } });
 
-  it("are refused as JSON, whatever they hold", async () => {
+  it("are refused with a JSON error, whatever they contain", async () => {
     for (const text of [body(2001), body(100_000), "x".repeat(2001)]) {
       expect(await api.send("POST", "/threads", text)).toMatchObject({
         status: 413,
@@ -272,7 +272,7 @@ describe.each(databases)("bodies over the limit on %s", (database) => {
     expect((await api.send("POST", "/threads", body(2000))).status).toBe(200);
   });
 
-  it("are refused also when they come in pieces of unknown length", async () => {
+  it("are refused even when they arrive in chunks of unknown length", async () => {
     const pieces = new ReadableStream({
       start(controller) {
         for (let i = 0; i < 30; i++) controller.enqueue(new TextEncoder().encode("x".repeat(100)));

@@ -81,7 +81,7 @@ describe.each(databases)("cancelling several runs on %s", (database) => {
       for (const run of pending) expect(await statusOf(run)).toBe("pending");
     });
 
-    it("rolls back all, also stateless ones, and succeeds without any run", async () => {
+    it("rolls back all, including stateless ones, and succeeds without any run", async () => {
       const { running, pending } = await several();
       const stateless = api.send("POST", "/runs/wait", { assistant_id: "slow", input: { door: null } });
       await until("it runs", async () => (await api.get(`/threads/${running[0].thread_id}/runs`)).length > 0);

@@ -119,7 +119,7 @@ describe.each(databases)("cancelling runs on %s", (database) => {
       expect((await api.cancel(run)).status).toBe(409);
     });
 
-    it("lets the next run go on from its partial state, or from its next node", async () => {
+    it("lets the next run continue from its partial state, or from its next node", async () => {
       const thread_id = await api.newThread();
       await api.cancel(await api.runningSlow(thread_id));
       const door = api.newDoor();
@@ -171,7 +171,7 @@ describe.each(databases)("cancelling runs on %s", (database) => {
     ["?wait=2", "query.wait"],
     ["?wait=1&wait=0", "query.wait"],
     ["?action=stop", "query.action"],
-  ])("with the unreadable query %s is refused, and the run goes on", async (query, where) => {
+  ])("with the unreadable query %s is refused, and the run continues", async (query, where) => {
     const run = await api.newRun(await api.newThread(), { ...CHAIN, after_seconds: 3600 });
     expect(await api.cancel(run, query)).toMatchObject({
       status: 422,

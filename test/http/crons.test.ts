@@ -162,7 +162,7 @@ describe.each(databases)("crons on %s", (database) => {
     expect(await patch(broken.cron_id, { enabled: true, timezone: "Europe/Berlin" })).toMatchObject({ enabled: true });
   });
 
-  it("create no runs while they are disabled, and go on with the next tick when they are enabled", async () => {
+  it("create no runs while they are disabled, and continue with the next tick when they are enabled", async () => {
     const cron = await create({ enabled: false });
     expect(cron.next_run_date).toBeNull();
     expect((await patch(cron.cron_id, { enabled: true })).next_run_date).not.toBeNull();

@@ -65,7 +65,7 @@ describe.each(databases)("a client that hangs up on %s", (database) => {
     it.each([
       ["by default", "", {}],
       ["when the body says continue, whatever the query says", "?on_disconnect=cancel", { on_disconnect: "continue" }],
-    ])("lets the run go on %s", async (_, query, more) => {
+    ])("lets the run continue %s", async (_, query, more) => {
       const thread_id = await api.newThread();
       const client = open("POST", `/threads/${thread_id}/runs/${kind}${query}`, { ...SLOW, ...more });
       const run = await begun(thread_id);
@@ -102,7 +102,7 @@ describe.each(databases)("a client that hangs up on %s", (database) => {
     }
   });
 
-  it("may come back within the grace, where the answer said, and leave for good later", async () => {
+  it("may reconnect at the returned Location within the grace period, and disconnect for good later", async () => {
     const thread_id = await api.newThread();
     const client = open("POST", `/threads/${thread_id}/runs/stream`, { ...SLOW, on_disconnect: "cancel" });
     const location = (await client.answered).headers.get("location") as string;

@@ -8,7 +8,7 @@ import { openOn } from "../support/storage.ts";
 import { Scenario, type Wire } from "./scenario.ts";
 
 describe("the change of a text", () => {
-  it("makes the text again, and holds no half of a character", () => {
+  it("restores the text, and contains no half of a character", () => {
     const random = randomOf(7);
     // Two characters of two units each that share their first half, and two that share their second.
     const text = () =>

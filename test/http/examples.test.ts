@@ -37,7 +37,7 @@ describe.each(databases)("the example agents on %s", (database) => {
     expect({ status, body }).toEqual({ status: 200, body: { text: "hi", echo: "hi", messages: [] } });
   });
 
-  it("the support desk pauses for an approval and goes on with the answer", async () => {
+  it("the support desk pauses for an approval and continues with the answer", async () => {
     const thread_id = await newThread();
     const wait = (body: object) =>
       service.request("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: "support_desk", ...body });

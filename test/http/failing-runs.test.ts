@@ -90,7 +90,7 @@ describe.each(databases)("runs that fail on %s", (database) => {
     ["surrogate", "a\ufffdb"],
     ["nan", null],
     ["date", expected.date],
-  ])("are not those whose values only look odd as JSON: %s", async (kind, value) => {
+  ])("do not include those with unusual but valid JSON values: %s", async (kind, value) => {
     const thread_id = await api.newThread();
     const answer = await api.wait(thread_id, { assistant_id: "nonsense", input: { kind, steps: ["in"] } });
     expect(answer).toMatchObject({ steps: ["in", "first"] });

@@ -20,7 +20,7 @@ describe.each(databases)("pauses on %s", (database) => {
     wait(thread_id, assistant_id, { command: { resume: value } });
 
   describe("for a question", () => {
-    it("answer the values so far and the question, and thread, run and state show it", async () => {
+    it("return the values so far and the question, which the thread, the run and the state show", async () => {
       const [thread_id, output] = await paused("gate");
       const interrupt = { id: expect.any(String), value: { question: "name?" }, ...expected.interrupt_fields };
       expect(output).toEqual({ steps: ["in", "open"], answers: {}, __interrupt__: [interrupt] });
@@ -171,7 +171,7 @@ describe.each(databases)("pauses on %s", (database) => {
         ["in", "a"],
         ["b"],
       ],
-    ])("%s show what comes next and no question, and go on without input", async (_, body, steps, next) => {
+    ])("%s show what comes next and no question, and continue without input", async (_, body, steps, next) => {
       const [thread_id, output] = await paused("chain", body);
       expect(output.steps).toEqual(steps);
       expect(await api.state(thread_id)).toMatchObject({
@@ -195,7 +195,7 @@ describe.each(databases)("pauses on %s", (database) => {
       expect(seen).toEqual([["b"], ["c"], []]);
     });
 
-    it("go on with what was changed meanwhile", async () => {
+    it("continue with what was changed meanwhile", async () => {
       const [thread_id] = await paused("chain", { interrupt_before: ["b"] });
       await api.post(`/threads/${thread_id}/state`, { values: { steps: ["x"] } });
       expect(await wait(thread_id, "chain", { input: null })).toEqual({ steps: ["in", "a", "x", "b", "c"] });
@@ -240,7 +240,7 @@ describe.each(databases)("pauses on %s", (database) => {
     });
   });
 
-  it("are not what a run is that takes too many steps: it fails with GraphRecursionError", async () => {
+  it("are not the result of too many steps: such a run fails with GraphRecursionError", async () => {
     const thread_id = await api.newThread();
     const output = await wait(thread_id, "loop", { input: { steps: [] }, config: { recursion_limit: 5 } });
     expect(output).toEqual({ __error__: { error: "GraphRecursionError", message: expect.stringContaining("5") } });
@@ -249,7 +249,7 @@ describe.each(databases)("pauses on %s", (database) => {
   });
 
   describe.each(["sync", "async", "exit"])("with durability %s", (durability) => {
-    it("hold questions and their answers", async () => {
+    it("store questions and their answers", async () => {
       const [thread_id, first] = await paused("gate", { durability });
       expect(first.__interrupt__[0].value).toEqual({ question: "name?" });
       expect(await api.thread(thread_id)).toMatchObject({ status: "interrupted" });
@@ -262,7 +262,7 @@ describe.each(databases)("pauses on %s", (database) => {
       });
     });
 
-    it("hold the history that it promises, and the end", async () => {
+    it("store the checkpoints that the value specifies, and the final state", async () => {
       const [thread_id, output] = await paused("chain", { durability });
       expect(output).toEqual({ steps: ["in", "a", "b", "c"] });
       expect(await api.history(thread_id)).toHaveLength(durability === "exit" ? 1 : 5);
@@ -270,7 +270,7 @@ describe.each(databases)("pauses on %s", (database) => {
       expect((await wait(thread_id, "chain", { input: { steps: ["more"] }, durability })).steps).toHaveLength(8);
     });
 
-    it("hold what was done before an error", async () => {
+    it("store the steps before an error", async () => {
       const [thread_id] = await paused("fails", { input: { kind: "type_error", steps: ["in"] }, durability });
       expect((await api.state(thread_id)).values.steps).toEqual(["in", "first"]);
       expect(await api.thread(thread_id)).toMatchObject({ status: "error", values: { steps: ["in", "first"] } });

@@ -32,7 +32,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
   const use = (token: string, more: Record<string, string> = {}, path = "/app/api/session") =>
     api.send("GET", path, undefined, { Authorization: `Bearer ${token}`, ...more });
 
-  it("lets its user into their only workspace, under their own name", async () => {
+  it("grants its user access to their only workspace, under their own name", async () => {
     const headers = { Authorization: `Bearer ${await issuer.token()}` };
     const { seen } = await api.call("POST", "/runs/wait", { assistant_id: "inspect", input: {} }, headers);
     expect(seen.configurable.user_id).toBe("alice");
@@ -114,7 +114,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
     expect(answer.headers.get("www-authenticate")).toBe("Bearer");
   });
 
-  it("is a bearer token and nothing else", async () => {
+  it("is accepted only as a bearer token", async () => {
     expect((await api.send("GET", "/app/api/session", undefined, { "X-Api-Key": await issuer.token() })).status).toBe(
       401,
     );
@@ -122,7 +122,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
     expect((await use(await issuer.token(), { "X-Api-Key": "" })).status).toBe(200);
   });
 
-  it("opens what keys open that were made without scopes, and no administration", async () => {
+  it("has the scopes of keys that were created without scopes, and no administration", async () => {
     const token = await issuer.token();
     for (const path of ["/api/v1/sessions", "/v2/auth/tokens"]) expect((await use(token, {}, path)).status).toBe(200);
     for (const [path, scope] of [
@@ -239,7 +239,7 @@ describe("the issuer", () => {
       (issuer) => Object.assign(issuer, { document: { jwks_uri: "http://id.example/jwks" } }),
     ],
     ["does not say where its keys are", (issuer) => Object.assign(issuer, { document: { jwks_uri: null } })],
-  ])("%s: 503, and when it is well again its tokens work", async (_, break_) => {
+  ])("%s: 503, and its tokens work after it has recovered", async (_, break_) => {
     const issuer = await Issuer.start();
     const api = await closedService("sqlite", {
       THREADMILL_OIDC_ISSUER: issuer.url,

@@ -84,7 +84,7 @@ describe("the MCP endpoint", () => {
     expect([answer.status, messageIn(answer).error.code]).toEqual([status, code]);
   });
 
-  it("accepts notifications, also of sessions and requests that do not exist", async () => {
+  it("accepts notifications, even of sessions and requests that do not exist", async () => {
     for (const body of [
       { jsonrpc: "2.0", method: "notifications/initialized" },
       { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 9 } },
@@ -148,7 +148,7 @@ describe("the MCP endpoint", () => {
     expect(await api.thread(result._meta.thread_id)).toMatchObject({ status: "interrupted" });
   });
 
-  it("sends a long output as text alone", async () => {
+  it("sends a long output as text only", async () => {
     const steps = ["x".repeat(300_000)];
     const { result } = messageIn(await post(request("tools/call", { name: "chain", arguments: { steps } })));
     expect(JSON.parse(result.content[0].text).steps).toEqual([...steps, "a", "b", "c"]);
@@ -212,7 +212,7 @@ describe("the MCP endpoint", () => {
 });
 
 describe("users of the MCP endpoint", () => {
-  it("reach the calls of their own user and workspace alone", async () => {
+  it("reach only the calls of their own user and workspace", async () => {
     const api = await closedService("sqlite");
     try {
       const [mine, other] = await Promise.all(["a", "b"].map((user_id) => newCaller(api, { user_id })));

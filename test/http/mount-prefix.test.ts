@@ -26,7 +26,7 @@ describe.each(databases)("under a mount prefix on %s", (database) => {
     }
   });
 
-  it("keys are asked for as everywhere", async () => {
+  it("keys are required as without a prefix", async () => {
     expect((await api.send("GET", "/agents/ok")).status).toBe(200);
     expect((await api.send("GET", "/agents/info")).status).toBe(200);
     for (const path of ["/agents/docs", "/agents/assistants/chain", "/agents/nowhere", "/info", "/nowhere"]) {
@@ -43,7 +43,7 @@ describe.each(databases)("under a mount prefix on %s", (database) => {
     if (path !== "/runs") expect((await send("GET", `/agents${location}`)).status).toBe(200);
   });
 
-  it("a broken stream goes on where its Location says", async () => {
+  it("a broken stream continues where its Location says", async () => {
     const answer = await send("POST", "/agents/runs/stream", CHAIN);
     const again = await api.send("GET", `/agents${answer.headers.get("location")}`, undefined, {
       "X-Api-Key": KEY,

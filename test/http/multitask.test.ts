@@ -14,7 +14,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
     (await api.get(`/threads/${thread_id}/runs`)).map(({ status }: Wire) => status);
 
   describe("enqueue, which is the default,", () => {
-    it("runs them in the order in which they were accepted, each on what the one before left", async () => {
+    it("runs them in the order in which they were accepted, each on the state that the previous one left", async () => {
       const thread_id = await api.newThread();
       const door = api.newDoor();
       await api.runningSlow(thread_id, door.path);
@@ -41,7 +41,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
       for (const { steps } of answers) expect(longest.join("").startsWith(steps.join(""))).toBe(true);
     });
 
-    it("goes on after one that fails", async () => {
+    it("continues after one that fails", async () => {
       const thread_id = await api.newThread();
       const door = api.newDoor();
       await api.runningSlow(thread_id, door.path);
@@ -65,7 +65,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
     const DETAIL = "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
 
     it.each(["", "/wait", "/stream"])(
-      "refuses POST /runs%s while one is running or waits, and makes no run",
+      "refuses POST /runs%s while one is running or waits, and creates no run",
       async (rest) => {
         const busy = await api.newThread();
         await api.runningSlow(busy);
@@ -83,7 +83,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
       },
     );
 
-    it("lets it through on a free thread, and just one of many at a time", async () => {
+    it("accepts a run on a free thread, and only one of many concurrent ones", async () => {
       const thread_id = await api.newThread();
       expect((await api.wait(thread_id, chain("x", { multitask_strategy: "reject" }))).steps).toHaveLength(4);
       const body = { assistant_id: "slow", input: { door: null }, multitask_strategy: "reject" };
@@ -142,7 +142,7 @@ describe.each(databases)("several runs on one thread on %s", (database) => {
       expect((await api.thread(thread_id)).status).toBe("idle");
     });
 
-    it("lets others go first that may start earlier", async () => {
+    it("lets runs that may start earlier go first", async () => {
       const thread_id = await api.newThread();
       const delayed = await api.newRun(thread_id, chain("later", { after_seconds: 3600 }));
       expect((await api.wait(thread_id, chain("now"))).steps).toEqual(["now", "a", "b", "c"]);

@@ -17,7 +17,7 @@ describe.each(databases)("a service on loopback without keys on %s", (database) 
   let api: Scenario;
   afterEach(() => api.stop());
 
-  it("lets everybody in as the user local of the default workspace, whatever they send", async () => {
+  it("accepts every caller as the user local of the default workspace, whatever they send", async () => {
     api = await Scenario.start(database);
     const all: Record<string, string>[] = [
       {},
@@ -35,7 +35,7 @@ describe.each(databases)("a service on loopback without keys on %s", (database) 
     expect(await api.get("/admin/workspaces")).toMatchObject([{ tenant_id: DEFAULT_TENANT, name: "default" }]);
   });
 
-  it("closes at once when another process makes a key, and stays closed when that is revoked", async () => {
+  it("requires keys at once when another process creates one, and still does after it is revoked", async () => {
     api = await Scenario.start(database);
     const { thread_id } = await api.call("POST", "/threads", {});
     const beside = openOn(api.service.database);
@@ -51,7 +51,7 @@ describe.each(databases)("a service on loopback without keys on %s", (database) 
     expect((await api.send("GET", `/threads/${thread_id}`)).status).toBe(401);
   });
 
-  it("makes its first key over HTTP, and is closed from then on", async () => {
+  it("creates its first key over HTTP, and requires keys from then on", async () => {
     api = await Scenario.start(database);
     const { key, ...made } = await api.post("/admin/keys", { name: "first", scopes: ["admin"] });
     expect(made).toMatchObject({ user_id: "local", tenant_id: DEFAULT_TENANT, scopes: ["admin"] });

@@ -24,7 +24,7 @@ describe.each(databases)("the checkpointer of Python hosts on %s", (database) =>
     const contentsOf = ({ messages }: { messages: { content: string }[] }) => messages.map(({ content }) => content);
     const say = (content: string) => ({ messages: [{ role: "user", content }] });
 
-    it("reads the value from the writes of all ancestors, also after an update", async () => {
+    it("reads the value from the writes of all ancestors, even after an update", async () => {
       const thread_id = await api.newThread();
       const expected: string[] = [];
       for (let turn = 0; turn < 4; turn++) {

@@ -21,14 +21,14 @@ const isRunning = (pid: number): boolean => {
   }
 };
 
-describe.each(databases)("Python graphs beside JavaScript graphs on %s", (database) => {
+describe.each(databases)("Python graphs together with JavaScript graphs on %s", (database) => {
   let api: Scenario;
   beforeAll(async () => {
     api = await Scenario.start(database, {}, MIXED);
   });
   afterAll(() => api.stop());
 
-  it("run beside JavaScript graphs of the same project", async () => {
+  it("run together with JavaScript graphs of the same project", async () => {
     const ids = Array.from({ length: 12 }, (_, n) => (n % 2 === 0 ? "js" : "python"));
     const answers = await Promise.all(ids.map((id) => api.post("/runs/wait", runOf(id))));
     for (const answer of answers) expect(answer).toEqual(DONE);
@@ -205,14 +205,14 @@ describe.each(databases)("the hosts of Python graphs on %s", (database) => {
     });
   });
 
-  it("end with an error if their code writes to the connection of their host, and the service goes on", async () => {
+  it("end with an error if their code writes to the connection of their host, and the service continues", async () => {
     await start();
     const run = await api.newRun(await api.newThread(), runOf("intruder"));
     expect((await api.join(run)).__error__).toMatchObject({ error: "GraphHostError" });
     expect(await api.post("/runs/wait", runOf("python"))).toEqual(DONE);
   });
 
-  it("are replaced if a synchronous node goes on after the grace of its cancel, and its neighbours go on in another one", async () => {
+  it("are replaced if a synchronous node continues after the grace of its cancel, and its neighbours continue in another one", async () => {
     await start();
     const door = api.newDoor();
     const neighbour = await api.runningSlow(await api.newThread(), door.path);

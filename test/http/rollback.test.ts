@@ -89,7 +89,7 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     });
   });
 
-  it("one that answers a question is undone, and the question stands, also one on another run's checkpoint", async () => {
+  it("one that answers a question is undone, and the question stays open, even one on another run's checkpoint", async () => {
     const thread_id = await api.newThread();
     const door = api.newDoor();
     const answer = (resume: string) => ({ assistant_id: "slowgate", command: { resume } });
@@ -177,7 +177,7 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     expect((await api.state(thread_id)).values.steps).toHaveLength(4);
   });
 
-  it("of a delayed run that has begun leaves the thread as those left it that overtook it", async () => {
+  it("of a delayed run that has started keeps the changes of the runs that overtook it", async () => {
     const thread_id = await api.newThread();
     const delayed = await api.newRun(thread_id, { assistant_id: "slow", input: { door: null }, after_seconds: 0.5 });
     await api.wait(thread_id, CHAIN);
@@ -187,7 +187,7 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "chain" } });
   });
 
-  it("leaves what others changed meanwhile in the thread's metadata", async () => {
+  it("keeps concurrent changes of others in the thread's metadata", async () => {
     const thread_id = await api.newThread();
     await api.wait(thread_id, CHAIN);
     const run = await api.runningSlow(thread_id);
@@ -216,7 +216,7 @@ describe.each(databases)("rolling back runs on %s", (database) => {
       expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "chain" } });
     });
 
-    it("over one that only waits leaves a thread as if that had never been", async () => {
+    it("over one that only waits leaves the thread as if that run had never existed", async () => {
       const thread_id = await api.newThread();
       const before = await picture(thread_id);
       await api.newRun(thread_id, { assistant_id: "slow", input: {}, after_seconds: 3600 });
@@ -226,7 +226,7 @@ describe.each(databases)("rolling back runs on %s", (database) => {
       expect((await api.thread(thread_id)).metadata).toEqual(before.thread.metadata);
     });
 
-    it("keeps of many at a time the last", async () => {
+    it("keeps the last of many concurrent ones", async () => {
       const thread_id = await api.newThread();
       await api.runningSlow(thread_id);
       const runs: Wire[] = await Promise.all(Array.from({ length: 5 }, () => api.newRun(thread_id, over)));

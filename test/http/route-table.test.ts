@@ -117,7 +117,7 @@ describe.each(databases)("every route on %s", (database) => {
     ).toEqual([]);
   });
 
-  it("stands in the table of scopes", () => {
+  it("is in the table of scopes", () => {
     expect(closed.filter(({ path, method }) => scopeOf(path, method) === undefined)).toEqual([]);
   });
 
@@ -151,7 +151,7 @@ describe.each(databases)("every route on %s", (database) => {
     expect(await otherThan({ status: 403, detail: "X-Tenant-Id" }, headers)).toEqual([]);
   });
 
-  it("takes keys of its scope and of admin alone, and names the scope to others", async () => {
+  it("accepts only keys with its scope or with admin, and names the scope to others", async () => {
     const callers = await Promise.all(
       SCOPES.map(async (scope) => ({ scope, headers: await newCaller(api, { scopes: [scope] }) })),
     );
@@ -170,7 +170,7 @@ describe.each(databases)("every route on %s", (database) => {
     }
   });
 
-  it("is answered 401 in spite of a wrong method, a spelling, or a body that cannot be read", async () => {
+  it("is answered 401 despite a wrong method, an unusual spelling, or an unreadable body", async () => {
     for (const [method, path, body] of [
       ["DELETE", "/info", undefined],
       ["GET", "/info/", undefined],

@@ -46,7 +46,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     });
   });
 
-  it("is for whom it runs, in configurable and in no checkpoint's metadata", async () => {
+  it("contains the user in configurable, but in no checkpoint's metadata", async () => {
     const { seen, thread_id } = await inspect({});
     const permissions = [...SCOPES];
     expect(seen.configurable).toMatchObject({
@@ -58,7 +58,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     expect(JSON.stringify(described)).not.toContain("langgraph_auth");
   });
 
-  it("is the assistant's configurable, where the run says nothing else", async () => {
+  it("contains the assistant's configurable, unless the run overrides it", async () => {
     const assistant_id = await assistant({
       config: { configurable: { a: 1, b: { x: 1 }, c: [1] }, tags: ["assistant"], recursion_limit: 7 },
     });
@@ -68,7 +68,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     expect(seen).toMatchObject({ tags: expect.arrayContaining(["assistant"]), recursionLimit: 7 });
   });
 
-  it("is the run's tags and recursion limit, if it has some", async () => {
+  it("contains the run's tags and recursion limit, if there are any", async () => {
     const assistant_id = await assistant({ config: { tags: ["assistant"], recursion_limit: 7 } });
     const { seen } = await inspect({ assistant_id, config: { tags: ["run"], recursion_limit: 9 } });
     expect(seen.recursionLimit).toBe(9);
@@ -77,11 +77,11 @@ describe.each(databases)("the config of a run on %s", (database) => {
   });
 
   // LangGraph for Python passes its default to no node.
-  it.skipIf(language === "python")("is LangGraph's own recursion limit by default", async () => {
+  it.skipIf(language === "python")("contains LangGraph's own recursion limit by default", async () => {
     expect((await inspect({})).seen.recursionLimit).toBeGreaterThanOrEqual(25);
   });
 
-  it("is the assistant's context with the run's over it", async () => {
+  it("contains the assistant's context, overridden by the run's", async () => {
     const assistant_id = await assistant({ context: { a: 1, b: { x: 1 } } });
     expect((await inspect({ assistant_id })).seen.context).toEqual({ a: 1, b: { x: 1 } });
     expect((await inspect({ assistant_id, context: { b: { y: 2 }, c: 3 } })).seen.context).toEqual({
@@ -91,7 +91,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     });
   });
 
-  it("is the metadata of assistant, thread and run, the latter winning, and it is kept with the run and its checkpoints", async () => {
+  it("contains the metadata of assistant, thread and run, in ascending precedence, which is stored with the run and its checkpoints", async () => {
     const assistant_id = await assistant({ metadata: { from: "assistant", a: 1 } });
     const { seen, run, thread_id } = await inspect(
       { assistant_id, metadata: { from: "run", r: 3 } },
@@ -105,7 +105,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     expect((await api.thread(thread_id)).metadata).toMatchObject({ from: "thread", t: 2 });
   });
 
-  it("is found in the metadata of checkpoints: configurable, and whose they are", async () => {
+  it("is in the metadata of checkpoints: configurable, and the IDs of run, thread and assistant", async () => {
     const { run, thread_id } = await inspect({ config: { configurable: { colour: "blue" } } });
     const { run_id, assistant_id } = run;
     for (const { metadata } of await api.history(thread_id)) {
@@ -119,7 +119,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
   it.each([
     ["config.configurable", { config: { configurable: { ...RESERVED, mine: 1 } } }],
     ["metadata", { metadata: { ...RESERVED, mine: 1 } }],
-  ])("is never what a client says under reserved keys in %s", async (where, body) => {
+  ])("never has the values that a client sends under reserved keys in %s", async (where, body) => {
     const { seen, run, thread_id } = await inspect(body);
     const own = { run_id: run.run_id, thread_id, graph_id: "inspect", user_id: "local" };
     expect(seen.configurable).toMatchObject(own);
@@ -135,7 +135,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
       expect(JSON.stringify(kept)).not.toMatch(new RegExp(`eve|"__mine"|"__pregel_read"|${UNKNOWN_ID}`));
   });
 
-  it("is never what a client says under reserved keys when its thread is made on the way", async () => {
+  it("never has the values that a client sends under reserved keys when the run creates its thread", async () => {
     const thread_id = randomUUID();
     await api.wait(thread_id, {
       assistant_id: "inspect",
@@ -148,7 +148,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     expect(Object.keys(metadata).filter((key) => key.startsWith("__") || key.startsWith("langgraph_auth"))).toEqual([]);
   });
 
-  it("is no header of the request", async () => {
+  it("contains no header of the request", async () => {
     const thread_id = await api.newThread();
     const body = { assistant_id: "inspect", input: {} };
     const { seen } = await api.call("POST", `/threads/${thread_id}/runs/wait`, body, {
@@ -160,7 +160,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     );
   });
 
-  it("is what a factory builds its graph from, also when the state is read", async () => {
+  it("is passed to a factory, including when the state is read", async () => {
     const thread_id = await api.newThread();
     const body = { assistant_id: "factory", input: { steps: [] }, config: { configurable: { word: "hello" } } };
     expect(await api.wait(thread_id, body)).toEqual({ steps: ["hello"] });
@@ -181,7 +181,7 @@ describe.each(databases)("the config of a run on %s", (database) => {
     expect(seen.context ?? {}).toEqual({});
   });
 
-  it("is kept as it was asked for, whole and unchanged", async () => {
+  it("is stored as it was requested, complete and unchanged", async () => {
     const input = { steps: ["ü ✓ 𝄞", ""], nested: { list: [1, 2.5, null, true, { a: [] }] } };
     const thread_id = await api.newThread();
     const run = await api.newRun(thread_id, { assistant_id: "inspect", input, after_seconds: 3600 });

@@ -13,7 +13,7 @@ describe.each(databases)("runs on %s", (database) => {
   const CHAIN = { assistant_id: "chain", input: { steps: ["in"] } };
   const DONE = { steps: ["in", "a", "b", "c"] };
 
-  it("a new run waits in its thread's queue, and reads back as it was answered", async () => {
+  it("a new run waits in its thread's queue, and is read as it was returned", async () => {
     const thread_id = await api.newThread();
     const run = await api.newRun(thread_id, {
       ...CHAIN,
@@ -120,7 +120,7 @@ describe.each(databases)("runs on %s", (database) => {
   });
 
   describe("deleting one", () => {
-    it("takes its checkpoints away, and the thread is what the run before left", async () => {
+    it("deletes its checkpoints, and the thread is as the run before left it", async () => {
       const thread_id = await api.newThread();
       await api.wait(thread_id, CHAIN);
       await api.wait(thread_id, CHAIN);
@@ -158,7 +158,7 @@ describe.each(databases)("runs on %s", (database) => {
       });
     });
 
-    it("leaves the thread as its state is, also when several are deleted at once", async () => {
+    it("leaves the thread as its state is, even when several are deleted at once", async () => {
       const thread_id = await api.newThread();
       for (let n = 0; n < 6; n++) await api.wait(thread_id, CHAIN);
       const runs = await api.get(`/threads/${thread_id}/runs`);
@@ -186,7 +186,7 @@ describe.each(databases)("runs on %s", (database) => {
   });
 
   describe("waiting for one", () => {
-    it("answers the values that it ended with", async () => {
+    it("returns the values that it ended with", async () => {
       const thread_id = await api.newThread();
       expect(await api.wait(thread_id, CHAIN)).toEqual(DONE);
       expect(await api.thread(thread_id)).toMatchObject({ status: "idle", values: DONE });
@@ -223,7 +223,7 @@ describe.each(databases)("runs on %s", (database) => {
       ["/runs", "", null],
       ["/runs/wait", "", "/join"],
       ["/runs/stream", "?on_disconnect=continue", "/stream?on_disconnect=continue"],
-    ])("of POST %s%s say where the run is, and where to go on", async (path, query, rest) => {
+    ])("of POST %s%s say where the run is, and where to continue", async (path, query, rest) => {
       const { headers } = await api.send("POST", path.replace("T", await api.newThread()) + query, CHAIN);
       const where = headers.get("content-location") ?? "";
       expect(where).toMatch(path.startsWith("/threads") ? THREAD_RUN : STATELESS_RUN);
@@ -254,7 +254,7 @@ describe.each(databases)("runs on %s", (database) => {
   });
 
   describe("with if_not_exists", () => {
-    it("create, make the thread they run on", async () => {
+    it("create, create the thread that they run on", async () => {
       const thread_id = randomUUID();
       expect(await api.wait(thread_id, { ...CHAIN, if_not_exists: "create", metadata: { owner: "ada" } })).toEqual(
         DONE,

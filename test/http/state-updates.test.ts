@@ -19,7 +19,7 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
   const update = (thread_id: string, body: object): Promise<Wire> => api.post(`/threads/${thread_id}/state`, body);
 
   describe("an update", () => {
-    it("makes a checkpoint after the newest, and the thread shows it", async () => {
+    it("creates a checkpoint after the newest one, and the thread shows it", async () => {
       const thread_id = await chained();
       const before = await api.state(thread_id);
       const { checkpoint } = await update(thread_id, { values: { steps: ["x"] } });
@@ -49,7 +49,7 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
       expect(await chain(thread_id, { input: null })).toEqual({ steps });
     });
 
-    it("as __copy__ makes a copy of the newest beside it", async () => {
+    it("as __copy__ creates a copy of the newest checkpoint with the same parent", async () => {
       const thread_id = await chained();
       const before = await api.state(thread_id);
       await update(thread_id, { values: null, as_node: "__copy__" });
@@ -62,7 +62,7 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
       ]);
     });
 
-    it("without values only moves on", async () => {
+    it("without values only advances to the next node", async () => {
       const thread_id = await api.newThread();
       await chain(thread_id, { interrupt_before: ["b"] });
       await update(thread_id, { values: null, as_node: "b" });
@@ -190,7 +190,7 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
         "config.configurable.checkpoint_id",
         ({ checkpoint_id }: Wire) => ({ config: { configurable: { checkpoint_id } } }),
       ],
-    ])("a run with %s goes on from there", async (_, how) => {
+    ])("a run with %s continues from there", async (_, how) => {
       const thread_id = await chained();
       await chain(thread_id, { input: { steps: ["second"] } });
       const from = (await api.history(thread_id)).at(-3).checkpoint;
@@ -211,7 +211,7 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
       });
     });
 
-    it("by an update makes a sibling, from which a run goes on", async () => {
+    it("by an update makes a sibling, from which a run continues", async () => {
       const thread_id = await chained();
       const old = await checkpointBefore(thread_id, "b");
       const { checkpoint } = await update(thread_id, { values: { steps: ["B"] }, as_node: "b", checkpoint: old });

@@ -66,13 +66,13 @@ describe.each(databases)("the state of threads on %s", (database) => {
       ["select=next&select=values", ["next", "values"], ["in", "a", "b", "c"]],
       ["select=values.steps&select=checkpoint", ["checkpoint", "values"], ["in", "a", "b", "c"]],
       ["select=next", ["next"], undefined],
-    ])("with %s answers these parts alone", async (query, keys, steps) => {
+    ])("with %s returns only these parts", async (query, keys, steps) => {
       const body = await api.get(`/threads/${await chained()}/state?${query}`);
       expect(Object.keys(body).sort()).toEqual(keys);
       expect(body.values?.steps).toEqual(steps);
     });
 
-    it("at each checkpoint answers what the history shows there", async () => {
+    it("at each checkpoint returns what the history shows there", async () => {
       const thread_id = await chained();
       for (const past of await api.history(thread_id)) {
         const { checkpoint } = past;
@@ -161,7 +161,7 @@ describe.each(databases)("the state of threads on %s", (database) => {
       expect(await found({ colour: "green" })).toBe(0);
     });
 
-    it("answers the selected parts alone", async () => {
+    it("returns only the selected parts", async () => {
       const [newest] = await api.history(await chained(), { select: ["next", "values.steps"], limit: 1 });
       expect(newest).toEqual({ next: [], values: { steps: ["in", "a", "b", "c"] } });
     });
@@ -178,7 +178,7 @@ describe.each(databases)("the state of threads on %s", (database) => {
       return thread_id;
     };
 
-    it("is a pointer unless it is asked for", async () => {
+    it("is a pointer unless it is requested", async () => {
       const thread_id = await paused();
       const { tasks, next } = await api.state(thread_id);
       expect(next).toEqual(["child"]);

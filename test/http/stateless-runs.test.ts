@@ -77,7 +77,7 @@ describe.each(databases)("stateless runs on %s", (database) => {
   });
 
   describe("in a batch", () => {
-    it("are answered in the order asked for, and all run", async () => {
+    it("are returned in the order of the request, and all run", async () => {
       const bodies = ["chain", "loop", "parent"].map((assistant_id, n) => ({
         assistant_id,
         input: { steps: [String(n)] },

@@ -54,7 +54,7 @@ describe.each(databases)("the store in graphs on %s", (database) => {
     expect([await valueAt("p", "q.r"), await valueAt("p.q", "r")]).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
-  it("lists namespaces, also in subgraphs", async () => {
+  it("lists namespaces, even in subgraphs", async () => {
     await run(["put", ["l", "a"], "k", {}], ["put", ["l", "b", "c"], "k", {}]);
     const found = [
       ["l", "a"],

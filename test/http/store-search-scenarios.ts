@@ -19,7 +19,7 @@ export function searchScenarios(start: () => Promise<Scenario>): void {
     (await api.post("/store/items/search", { namespace_prefix, query, ...body })).items;
   const keys = async (...args: Parameters<typeof search>) => (await search(...args)).map(({ key }) => key);
 
-  it("finds the most similar items first, by the best of their texts", async () => {
+  it("returns the most similar items first, by the most similar of their texts", async () => {
     await put(["a"], "cat", { title: "cat" });
     await put(["a"], "both", { title: "cat dog" });
     await put(["a", "sub"], "parts", { parts: [{ text: "car" }, { text: "dog dog dog" }, { other: "cat" }] });

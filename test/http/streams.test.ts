@@ -31,7 +31,7 @@ describe.each(databases)("streams on %s", (database) => {
     return [(await api.get(`/threads/${thread_id}/runs`))[0], events];
   };
 
-  it("start with metadata, number their events, and carry what was asked for alone", async () => {
+  it("start with metadata, number their events, and carry only what was requested", async () => {
     const thread_id = await api.newThread();
     const events = await api.stream(thread_id, { assistant_id: "chain", input: { steps: ["in"] } });
     const [run] = await api.get(`/threads/${thread_id}/runs`);
@@ -121,7 +121,7 @@ describe.each(databases)("streams on %s", (database) => {
   it.each<[string, object, unknown]>([
     ["a question", { assistant_id: "gate" }, [{ id: expect.any(String), value: { question: "name?" } }]],
     ["a breakpoint", { interrupt_before: ["b"] }, []],
-  ])("say at last that the run stopped for %s", async (_, body, expected) => {
+  ])("end with an event that reports that the run stopped for %s", async (_, body, expected) => {
     const [run, events] = await ended({ ...body, stream_mode: ["values"] });
     expect(events.at(-1)).toMatchObject({ event: "values", data: { __interrupt__: expected } });
     expect(run.status).toBe("interrupted");
@@ -202,7 +202,7 @@ describe.each(databases)("streams on %s", (database) => {
       expect(await read(run, "999")).toEqual([]);
     });
 
-    it("without an id start from now, with metadata all the same", async () => {
+    it("without an id start from now, and still begin with metadata", async () => {
       const [run] = await ended();
       expect(names(await read(run))).toEqual(["metadata"]);
     });
@@ -213,7 +213,7 @@ describe.each(databases)("streams on %s", (database) => {
       ["?stream_mode=values&stream_mode=updates", ["metadata", "updates", "values"]],
       ['?stream_mode=["values"]', ["metadata", "values"]],
       ["?stream_mode=custom", ["metadata"]],
-    ])("with %s carry these modes alone, under their ids", async (query, expected) => {
+    ])("with %s carry only these modes, under their ids", async (query, expected) => {
       const [run, events] = await ended();
       const joined = await read(run, "-1", query);
       expect([...new Set(names(joined))].sort()).toEqual(expected);
@@ -227,7 +227,7 @@ describe.each(databases)("streams on %s", (database) => {
       expect(joined.some(({ event }) => event.startsWith("updates|child:"))).toBe(true);
     });
 
-    it("while the run goes on are the same for every reader, wherever they come in", async () => {
+    it("during the run are the same for every reader, wherever they start", async () => {
       const door = api.newDoor();
       const run = await api.runningSlow(await api.newThread(), door.path, { stream_mode: ["updates", "values"] });
       const whole = [read(run, "-1"), read(run, "-1"), read(run, "0")];
@@ -256,7 +256,7 @@ describe.each(databases)("streams on %s", (database) => {
     });
   });
 
-  it("of stateless runs go on at the Location that they name", async () => {
+  it("of stateless runs continue at the Location that they name", async () => {
     const answer = await api.send("POST", "/runs/stream?on_disconnect=continue", {
       assistant_id: "chain",
       input: { steps: ["in"] },

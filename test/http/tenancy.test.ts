@@ -178,7 +178,7 @@ describe.each(databases)("two workspaces on %s", (database) => {
 
   const filled = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, name) => own[name as keyof Belongings] as string);
 
-  it.each(REQUESTS)("what the other one has reads as not there: %s %s %j", async (method, path, body) => {
+  it.each(REQUESTS)("records of the other one are not found: %s %s %j", async (method, path, body) => {
     const text = body && filled(JSON.stringify(body));
     const answer = await api.send(method as "GET", filled(path), text, stranger);
     expect([answer.status, answer.text]).toEqual([404, expect.any(String)]);
@@ -213,7 +213,7 @@ describe.each(databases)("two workspaces on %s", (database) => {
     expect((await see("POST", "/api/v1/runs/query", { id: ["{experimentRun}"] })).runs).toEqual([]);
   });
 
-  it("examples in parts, and from runs, do not reach what the other has", async () => {
+  it("examples in multipart bodies, and from runs, cannot refer to records of the other", async () => {
     const mine = (await api.call("POST", "/api/v1/datasets", { name: "mine" }, stranger)).id;
     const send = async (method: string, path: string, parts: Record<string, object>) => {
       const body = new FormData();
@@ -283,7 +283,7 @@ describe.each(databases)("two workspaces on %s", (database) => {
     expect(run.status).toBe("success");
   });
 
-  it("a cancel of all runs stops those of its own workspace alone", async () => {
+  it("a cancel of all runs stops only those of its own workspace", async () => {
     const begin = async (headers: Headers) => {
       const { thread_id } = await api.call("POST", "/threads", {}, headers);
       const door = api.newDoor();

@@ -113,7 +113,7 @@ describe("the WebSocket of a thread", () => {
     connection.socket.close();
   });
 
-  it("answers what is no command with an error, and stays open", async () => {
+  it("answers a message that is not a command with an error, and stays open", async () => {
     const connection = await open(await api.newThread());
     for (const text of ["{", "[]", '{"id":"1","method":"run.start"}', `${"[".repeat(200)}${"]".repeat(200)}`]) {
       const count = connection.messages.length;

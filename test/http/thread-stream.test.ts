@@ -34,7 +34,7 @@ describe.each(databases)("the stream of a thread on %s", (database) => {
     expect(new Set(events.map(({ id }) => id)).size).toBe(8);
   });
 
-  it("goes on strictly after any of its events, in every mode", async () => {
+  it("continues strictly after any of its events, in every mode", async () => {
     const thread_id = await api.newThread();
     await api.wait(thread_id, CHAIN);
     await api.wait(thread_id, { assistant_id: "gate", input: {}, stream_mode: "updates" });

@@ -225,7 +225,7 @@ describe.each(databases)("the time to live of threads on %s", (database) => {
   });
 });
 
-it("the time to live of langgraph.json is that of new threads, also of those that runs create", async () => {
+it("the time to live of langgraph.json is that of new threads, including those that runs create", async () => {
   const project = projectWith({ strategy: "keep_latest", default_ttl: 90 });
   const api = await Scenario.start("sqlite", {}, { config: project.config });
   try {

@@ -111,7 +111,7 @@ describe.each(databases)("searching threads on %s", (database) => {
     ]);
   });
 
-  it("answers the selected fields alone", async () => {
+  it("returns only the selected fields", async () => {
     expect(await search({ ids: [id(1)], select: ["thread_id", "status", "values"] })).toEqual([
       { thread_id: id(1), status: "idle", values: { steps: ["in", "a", "b", "c"] } },
     ]);

@@ -113,7 +113,7 @@ describe.each(databases)("threads on %s", (database) => {
       expect(await chain(thread_id, ["new"])).toEqual({ steps: ["new", "a", "b", "c"] });
     });
 
-    it("ends the wait for its running run, and lets the server go on", async () => {
+    it("ends the wait for its running run, and lets the server continue", async () => {
       const thread_id = await api.newThread();
       const run = await api.runningSlow(thread_id);
       const joined = api.send("GET", `/threads/${thread_id}/runs/${run.run_id}/join`);
@@ -149,7 +149,7 @@ describe.each(databases)("threads on %s", (database) => {
       expect(await api.get(`/threads/${thread_id}/runs`)).toEqual([]);
     });
 
-    it("makes two threads that go their own ways", async () => {
+    it("makes two independent threads", async () => {
       const source = await api.newThread();
       await chain(source);
       const { thread_id } = await copy(source);
@@ -195,7 +195,7 @@ describe.each(databases)("threads on %s", (database) => {
       expect(shape(await api.history(thread.thread_id))).toEqual(shape(await api.history(source)));
     });
 
-    it("may stop in the middle, and the first run goes on from there", async () => {
+    it("may stop in the middle, and the first run continues from there", async () => {
       const supersteps = [
         update("__input__", { steps: ["in"] }),
         update("__start__", { steps: ["in"] }),

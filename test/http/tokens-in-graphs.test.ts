@@ -91,7 +91,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
   });
 
   it.each(["done", { done: true }, null, 0, ""])(
-    "the answer %j to the interrupt means nothing: without a token it asks again, with one it goes on",
+    "the answer %j to the interrupt has no effect: without a token it asks again, with one it continues",
     async (answer) => {
       const user = await newUser();
       const thread = await Thread.of(user, flows);
@@ -123,7 +123,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     expect(await thread.resume("questions", "five")).toMatchObject({ answers, account: user.name });
   });
 
-  it("beside another question each is answered by its id, or the other by the plain answer", async () => {
+  it("together with another question each is answered by its id, or the other by the plain answer", async () => {
     const user = await newUser();
     const thread = await Thread.of(user, flows);
     const asked: Wire[] = (await thread.start("parallel")).__interrupt__;
@@ -203,7 +203,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     expect(await errorOf({ scopes: "openid" })).toContain("`scopes` to be a list of strings");
   });
 
-  it("a provider that renews nothing right now is an error, and one that does not answer holds no cancelled run up", async () => {
+  it("a provider that cannot renew a token now is an error, and one that does not respond delays no cancelled run", async () => {
     const user = await newUser();
     const thread = await Thread.of(user, flows);
     flows.server.access_ttl_s = 1;

@@ -82,7 +82,7 @@ describe("the settings of webhooks", () => {
     });
   });
 
-  it("disable webhooks: the runs go on and call nothing", () =>
+  it("disable webhooks: the runs continue and call nothing", () =>
     using({ http: { disable_webhooks: true } }, async (api) => {
       const body = { assistant_id: "chain", input: { steps: ["in"] }, webhook: "http://127.0.0.1:9" };
       expect((await api.post("/runs/wait", body)).steps).toEqual(["in", "a", "b", "c"]);

@@ -89,7 +89,7 @@ describe.each(databases)("webhooks on %s", (database) => {
     expect(body).toMatchObject({ status: "error", error: { error: expect.any(String), message: expect.any(String) } });
   });
 
-  it("are sent for paused runs and for cancelled runs, also for those that never started", async () => {
+  it("are sent for paused runs and for cancelled runs, even for those that never started", async () => {
     const paused = newName();
     await api.newRun(await api.newThread(), chain(paused, { assistant_id: "gate" }));
     expect((await receiver.nth(paused)).body).toMatchObject({

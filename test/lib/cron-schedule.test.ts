@@ -26,7 +26,7 @@ describe("the ticks of a schedule", () => {
     ]);
   });
 
-  it("occur once a day when clocks are set back, and every time of an interval", () => {
+  it("occur once on the day when clocks are set back, and every hour of an hourly schedule", () => {
     expect(ticks("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", 2)).toEqual([
       "2026-10-25T00:30:00.000Z",
       "2026-10-26T01:30:00.000Z",

@@ -45,7 +45,7 @@ describe("a log line", () => {
     expect(JSON.stringify(redact(fields))).not.toContain(CANARY);
   });
 
-  it("keeps what it is read for", () => {
+  it("keeps the other fields", () => {
     const fields = { token_id: "t1", status: 401, code: "ECONNRESET", tokens: 5, path: "/v2/auth/tokens", ok: true };
     expect(redact(fields)).toEqual(fields);
   });
@@ -64,7 +64,7 @@ describe("a log line", () => {
     });
   });
 
-  it("is written redacted, its message too", () => {
+  it("is redacted, including its message", () => {
     const program = `
       import { createLog } from "./src/platform/lib/log.ts";
       const log = createLog("debug");

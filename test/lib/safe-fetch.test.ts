@@ -109,7 +109,7 @@ describe("a URL is refused by its text", () => {
   });
 
   it.each(["https://[fe80::1%25eth0]", "https://[::1", "https://256.0.0.1", "https://1.2.3.4.5"])(
-    "%s is no host",
+    "%s is not a host",
     (url) => {
       expect(urlRefusal(url, STRICT)).toBe(WHOLE);
     },
@@ -198,7 +198,7 @@ const redirectTo =
 const local = createSafeFetch(LOCAL, LIMITS);
 
 describe("the response of a fetch", () => {
-  it("is answered whole, with its status, headers and URL", async () => {
+  it("is returned completely, with its status, headers and URL", async () => {
     const { url } = await serve((_, response) => response.writeHead(418, { "x-kind": "pot" }).end("tea"));
     const response = await local(`${url}/a`);
     expect([response.status, response.headers.get("x-kind"), response.url]).toEqual([418, "pot", `${url}/a`]);
@@ -213,7 +213,7 @@ describe("the response of a fetch", () => {
     expect(await (await local(url)).text()).toBe("tea");
   });
 
-  it("takes method, headers and body, and an answer without one", async () => {
+  it("can be to a request with method, headers and body, and may have no body", async () => {
     const { url } = await serve(echo);
     const init = { method: "POST", headers: { authorization: "Basic x" }, body: new URLSearchParams({ a: "b" }) };
     const came = (await (await local(url, init)).json()) as { headers: object };
@@ -274,7 +274,7 @@ describe("a name", () => {
     await expect(to("10.0.0.1")(`https://example.com:${port}`)).rejects.toThrow(FetchRefusedError);
   });
 
-  it("that leads elsewhere a moment later is connected to where it led when it was checked", async () => {
+  it("whose address changes after the check is connected to the checked address", async () => {
     const met: string[] = [];
     const here = await serve(({ socket }) => socket.destroy());
     servers[0]?.on("connection", () => met.push("checked"));
@@ -286,7 +286,7 @@ describe("a name", () => {
     expect({ asked, met }).toEqual({ asked: 1, met: ["checked"] });
   });
 
-  it("that does not resolve is a failure that says nothing else", async () => {
+  it("that does not resolve is a failure without details", async () => {
     const failing = createSafeFetch(STRICT, LIMITS, async () => Promise.reject(new Error("ENOTFOUND 10.9.9.9")));
     await expect(failing("https://example.com")).rejects.toThrow(
       expect.objectContaining({
@@ -306,7 +306,7 @@ describe("a redirect", () => {
     [307, "POST", "POST", "a=b"],
     [308, "POST", "POST", "a=b"],
     [302, "PUT", "PUT", "a=b"],
-  ])("of %s makes of %s a %s", async (status, method, becomes, body) => {
+  ])("of %s changes %s to %s", async (status, method, becomes, body) => {
     const { url } = await serve((request, response) =>
       request.url === "/to" ? echo(request, response) : redirectTo("/to", status)(request, response),
     );
@@ -316,7 +316,7 @@ describe("a redirect", () => {
     expect("content-type" in came.headers).toBe(body !== "");
   });
 
-  it("to another origin takes no credentials along", async () => {
+  it("to another origin is followed without credentials", async () => {
     const to = await serve(echo);
     const { url } = await serve(redirectTo(to.url));
     const secret = { authorization: "Bearer x", cookie: "a=b", "x-api-key": "k", "x-custom-secret": "s" };
@@ -344,7 +344,7 @@ describe("a redirect", () => {
     "https://user:pass@example.com/",
     "//192.168.0.1/",
     "https://%",
-  ])("to %s is refused, without a word of what was there", async (location) => {
+  ])("to %s is refused, and the error contains nothing of its response", async (location) => {
     const { url } = await serve(redirectTo(location));
     const refusal = await local(url).catch((error) => error);
     expect(refusal).toBeInstanceOf(FetchRefusedError);
@@ -361,7 +361,7 @@ describe("a redirect", () => {
     expect(asked).toBe(6);
   });
 
-  it("is an answer or an error when the caller wants it so", async () => {
+  it("is returned as a response or an error if the caller requests that", async () => {
     const { url } = await serve(redirectTo("https://10.0.0.1/"));
     const { status, headers } = await local(url, { redirect: "manual" });
     expect([status, headers.get("location")]).toEqual([302, "https://10.0.0.1/"]);
@@ -391,7 +391,7 @@ describe("a limit", () => {
     await expect(hasty(url)).rejects.toThrow(timeout);
   });
 
-  it("of size ends a long body, also one without an end, and one that is packed", async () => {
+  it("of size ends a long body, including one without an end, and one that is packed", async () => {
     const big = await serve((_, response) => response.end(Buffer.alloc(LIMITS.max_bytes + 1)));
     await expect(local(big.url)).rejects.toMatchObject({ reason: "too_large" });
     const endless = await serve((_, response) => {
@@ -417,14 +417,14 @@ describe("a limit", () => {
     expect([response.status, await response.text()]).toEqual([202, ""]);
   });
 
-  it("leaves the caller's own signal its reason", async () => {
+  it("keeps the reason of the caller's own signal", async () => {
     const { url } = await serve(() => undefined);
     await expect(local(url, { signal: AbortSignal.abort(new Error("no longer wanted")) })).rejects.toThrow(
       "no longer wanted",
     );
   });
 
-  it("an answer that is none is a failure that does not repeat it", async () => {
+  it("an invalid response is a failure whose message does not repeat it", async () => {
     const { url } = await serve(({ socket }) => socket.end("SSH-2.0-secret\r\n"));
     const failure = await local(url).catch((error) => error);
     expect(failure).toMatchObject({ name: "FetchFailedError", reason: "unreachable" });

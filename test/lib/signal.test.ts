@@ -88,7 +88,7 @@ describe("polling until there is a result", () => {
     return { found, hint: (thread_id: string) => hints.emit({ kind: "thread", thread_id }) };
   };
 
-  it("reads at once, and again at each relevant hint, also one that comes during a read", async () => {
+  it("reads at once, and again at each relevant hint, including one that comes during a read", async () => {
     let reads = 0;
     const { found, hint } = poll(async () => {
       if (++reads === 2) hint("mine");

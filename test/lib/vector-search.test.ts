@@ -37,7 +37,7 @@ describe("packed vectors", () => {
     },
   );
 
-  it("use the module that packed-vectors.wat is the source of", async () => {
+  it("use the module that is compiled from packed-vectors.wat", async () => {
     const file = new URL("../../src/agent-server/store/packed-vectors.wat", import.meta.url);
     const wat = (await initWabt()).parseWat(file.pathname, readFileSync(file, "utf8"), { simd: true });
     expect(MODULE).toBe(Buffer.from(wat.toBinary({}).buffer).toString("base64"));

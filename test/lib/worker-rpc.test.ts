@@ -58,7 +58,7 @@ describe("a worker thread", () => {
     expect(other.stack).toContain("rpc-worker.ts");
   });
 
-  it("fails a call whose result cannot be copied, and goes on", async () => {
+  it("fails a call whose result cannot be copied, and continues", async () => {
     await expect(worker.call("notCloneable", [])).rejects.toThrow("could not be cloned");
     expect(await worker.call("slow", [0])).toBe("done");
   });

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutants.ts";
 
-/** Guards of roll-outs: who executes runs meanwhile, and what is kept of those before. */
+/** Guards of rollouts: which instances execute runs during a rollout, and what is kept of earlier ones. */
 export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   {
     name: "rollout: any process on the database claims runs",

@@ -179,5 +179,5 @@ async def test_schemas(service: Service) -> None:
 
 
 async def test_unknown_kind(service: Service) -> None:
-    with pytest.raises(RuntimeError, match="Python hosts do not answer queries of the kind weather"):
+    with pytest.raises(RuntimeError, match="Python hosts do not support queries of the kind weather"):
         await service.query("weather", "echo")

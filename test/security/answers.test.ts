@@ -54,7 +54,7 @@ describe("addresses that a service hands out", () => {
   });
   afterAll(() => service.stop());
 
-  it("have the host that was asked, whatever host the request line names", async () => {
+  it("have the host of the Host header, whatever host the request line names", async () => {
     const body = { name: "mine", source: "internal_source", source_config: {}, source_revision_config: {} };
     const { id } = (await service.request("POST", "/v2/deployments", body)).body;
     // Node sends the path as it is: the absolute form of RFC 9112, 3.2.2.

@@ -62,7 +62,7 @@ describe("a request that takes long", () => {
     expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ["body", 400_017]]);
   });
 
-  it("takes a large body that is none of this", async () => {
+  it("accepts a large body that has none of these problems", async () => {
     const text = "é".repeat(2_000_000);
     const id = await api.newThread();
     const values = await api.wait(id, { assistant_id: "fails", input: { kind: "none", value: text } });
@@ -70,7 +70,7 @@ describe("a request that takes long", () => {
   });
 });
 
-describe("what is looked for", () => {
+describe("a search text", () => {
   it("is found in time that grows with it, not with its square", () => {
     const timeOf = (length: number): number => {
       const numbers = Array.from({ length }, (_, n) => n);
@@ -91,7 +91,7 @@ describe("what is looked for", () => {
   });
 });
 
-describe("metadata and what a search looks for", () => {
+describe("metadata and search filters", () => {
   let api: Scenario;
   let thread: string;
   let assistant: string;
@@ -142,7 +142,7 @@ describe("metadata and what a search looks for", () => {
     }
   });
 
-  it("have it after a change, too", async () => {
+  it("have the same limit after a change", async () => {
     const more = Object.fromEntries(Object.entries(keys(600)).map(([key, n]) => [`more-${key}`, n]));
     for (const path of [`/threads/${thread}`, `/assistants/${assistant}`]) {
       const refused = await api.send("PATCH", path, { metadata: more });
@@ -154,7 +154,7 @@ describe("metadata and what a search looks for", () => {
     }
   });
 
-  it("may be as large as that", async () => {
+  it("may reach the limit", async () => {
     for (const metadata of [keys(1_000), nested(19), { text: "é".repeat(32_762) }]) {
       const id = await api.newThread({ metadata });
       expect(await api.post("/threads/search", { metadata, ids: [id] })).toMatchObject([{ thread_id: id, metadata }]);

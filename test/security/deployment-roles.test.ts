@@ -103,7 +103,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
     await own().drop(order.deployment_id);
   });
 
-  it("is deleted with its deployment, also by a repeated request", async () => {
+  it("is deleted with its deployment, even by a repeated request", async () => {
     const { url, deployment_id } = await made();
     await execute(url, "create table mine (id int)");
     for (let i = 0; i < 2; i++) await own().drop(deployment_id);
@@ -114,7 +114,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
     ).toEqual([]);
   });
 
-  describe("of a service whose user is no superuser", () => {
+  describe("of a service whose user is not a superuser", () => {
     const user = `limited_${randomBytes(4).toString("hex")}`;
     let at: TestDatabase;
     afterEach(async () => {
@@ -130,7 +130,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
       return { url: url.href, database: openPostgres({ url: url.href, log: createLog("silent") }) };
     };
 
-    it("is made with the right to make roles", async () => {
+    it("is created with the privilege to create roles", async () => {
       const { url, database } = await limited("createrole");
       await migrate(database, MIGRATIONS.agents);
       const order = specFor();
@@ -149,7 +149,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
       await database.close();
     });
 
-    it("is refused where everybody may make things in the schema of the service", async () => {
+    it("is refused when every role may create objects in the schema of the service", async () => {
       const { url, database } = await limited("createrole");
       await execute(at.url as string, "grant create on schema public to public");
       await expect(deploymentDatabases(database, url).of(specFor())).rejects.toThrow(

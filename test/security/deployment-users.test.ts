@@ -69,14 +69,14 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     ["the logs of instances", (data_dir: string) => `ls ${data_dir}/control/logs`],
     ["to write to the folder of builds", (data_dir: string) => `touch ${data_dir}/control/builds/mine`],
     ["to end the service", () => "kill -0 $PPID"],
-  ])("does not let a build have %s", async (_, attack) => {
+  ])("gives a build no access to %s", async (_, attack) => {
     writeFileSync(join(world.at.data_dir, "threadmill.db"), "", { flag: "a" });
     writeFileSync(join(world.at.data_dir, "encryption.keys"), "secret", { mode: 0o600 });
     mkdirSync(foldersIn(world.folder).logs, { recursive: true, mode: 0o700 });
     expect(await said(attack(world.at.data_dir))).toMatch(/[Pp]ermission denied|not permitted/);
   });
 
-  it("does not let a build or an instance have anything of another deployment", async () => {
+  it("gives a build or an instance no access to another deployment", async () => {
     const order = await specFor();
     const ref = await world.driver.ensure(order);
     await answersOk(ref);
@@ -104,7 +104,7 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     expect(text).toContain("-rw------- 1");
   });
 
-  it("has its instance, its database and its home", async () => {
+  it("owns its instance, its database and its home", async () => {
     const order = await specFor();
     const ref = await world.driver.ensure(order);
     await answersOk(ref);
@@ -153,7 +153,7 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
   it.each([
     ["a pipe that nobody writes to", "mkfifo"],
     ["a folder", "mkdir"],
-  ])("does not hold up the service with %s in the place of a file", async (_, make) => {
+  ])("does not block the service with %s in place of a file", async (_, make) => {
     for (const name of ["langgraph.json", "package.json"]) {
       const files = { ...PROJECT, "package.json": '{"scripts": {"build": "true"}}' };
       const install_command = `rm ${name} agent.mjs; ${make} ${name}`;
@@ -163,13 +163,13 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     }
   });
 
-  it("does not hold up builds with what it leaves in the background", async () => {
+  it("does not delay builds with processes that it leaves in the background", async () => {
     const began = performance.now();
     expect(await said(`${LEAVES} & cat pipe`)).toMatch(/^\d+$/m);
     expect(performance.now() - began).toBeLessThan(30_000);
   });
 
-  it("gets nothing made outside of its source", async () => {
+  it("does not make the service create files outside of its source", async () => {
     const outside = temporaryFolder();
     const project = { graphs: { agent: "./agent.mjs:graph" }, env: "link/made" };
     await expect(
@@ -232,7 +232,7 @@ describe("building source with the rights of the service", () => {
     );
   });
 
-  it("goes on where that was chosen", async () => {
+  it("continues if the operator has configured it", async () => {
     await open({ data_dir: closed(), deploy_process: "on" });
     for (const name of ["one", "two"])
       await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));

@@ -85,7 +85,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
     );
   });
 
-  it("is refused when its registry wants credentials for it, also by its digest", async () => {
+  it("is refused when its registry wants credentials for it, even by its digest", async () => {
     const { image, id } = await ofAnother("agents/private:1");
     const { RepoDigests } = await engine.docker.getImage(id).inspect();
     await registry.demandCredentials();
@@ -110,7 +110,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
     "localhost/a@sha512:0",
     "localhost/",
     "127.0.0.1:/a",
-  ])("is not looked for by what is no name: %s", async (name) => {
+  ])("is not looked up by an invalid name: %s", async (name) => {
     await expect(deploy(name, ["localhost", "docker.io", "127.0.0.1:"])).rejects.toThrow(
       `"${name}" is not a valid image name: use a name such as host/name:tag.`,
     );

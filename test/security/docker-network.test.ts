@@ -80,7 +80,7 @@ describe.skipIf(engineMissing())("the network of a service", () => {
     return onHost([process.execPath, "-e", CONNECT, hostname, port]);
   };
 
-  it("is its own, made once, and named so that rules can be written for it", async () => {
+  it("is separate, created once, and named so that rules can be written for it", async () => {
     const [first, second] = [await onlyNetworkOf(one), await onlyNetworkOf(other)];
     expect(first.name).toMatch(/^threadmill-[0-9a-f-]{36}$/);
     expect(second.name).toBe(first.name);
@@ -90,14 +90,14 @@ describe.skipIf(engineMissing())("the network of a service", () => {
     expect(networks.filter(({ Name }) => Name.startsWith("threadmill-"))).toHaveLength(1);
   });
 
-  it("keeps containers from each other, and leaves them the way out", async () => {
+  it("separates containers from each other, and permits outgoing connections", async () => {
     const { address } = await onlyNetworkOf(other);
     expect(await reaches(one, address, 8000)).toBe(false);
     expect(await reaches(one, OUTSIDE, HTTP)).toBe(true);
     serves(one);
   });
 
-  it("keeps containers from the machine, and from the metadata service of a cloud, though not from its resolver", async () => {
+  it("separates containers from the machine and from the metadata service of a cloud, but not from its resolver", async () => {
     const { gateway } = await onlyNetworkOf(one);
     expect(await reaches(one, gateway, HTTP)).toBe(false);
     expect(await reaches(one, METADATA, HTTP)).toBe(false);

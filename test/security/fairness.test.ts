@@ -60,7 +60,7 @@ describe("streams and waits of one user", () => {
   });
   afterAll(() => api.stop());
 
-  it("have a limit, which others do not feel and which ends with them", async () => {
+  it("have a limit that does not affect others and counts only open ones", async () => {
     const tenant_id = await newWorkspace(api);
     const [one, other] = [
       await newCaller(api, { tenant_id, user_id: "one" }),

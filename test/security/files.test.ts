@@ -47,13 +47,13 @@ describe("the files of a service", () => {
       await (await openData(place, "normal", createLog("silent"))).close();
     };
 
-    it.each([{ share_data: false }, { share_data: true }])("are made so at the next start (%j)", async (more) => {
+    it.each([{ share_data: false }, { share_data: true }])("become unreadable at the next start (%j)", async (more) => {
       await open(more);
       expect(modeOf(folder)).toBe("700");
       for (const name of readdirSync(folder)) expect([name, modeOf(join(folder, name))]).toEqual([name, "600"]);
     });
 
-    it("are made so, but not a folder that has something else in it", async () => {
+    it("become unreadable, but not a folder with other content", async () => {
       writeFileSync(join(folder, "notes.txt"), "mine", { mode: 0o644 });
       await open();
       expect([modeOf(folder), modeOf(join(folder, "notes.txt"))]).toEqual(["755", "644"]);

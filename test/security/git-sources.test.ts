@@ -59,7 +59,7 @@ describe("a repository that is fetched over ssh", () => {
     expect(existsSync(join(folder, "arguments"))).toBe(false);
   });
 
-  it("is refused with a key that is none, which is not repeated", async () => {
+  it("is refused with an invalid key, which is not repeated", async () => {
     const { status_message } = await deploy("broken", [{ name: "GIT_SSH_KEY", value: "hunter2 $(touch /tmp/evil)" }]);
     expect(status_message).toContain("GIT_SSH_KEY is not a valid private key");
     expect(status_message).not.toContain("hunter2");
@@ -117,7 +117,7 @@ describe("git", () => {
   };
 
   it.each(["git@code.example:team/agent.git", "ssh://git@code.example:2222/team/agent.git"])(
-    "connects to the address of %s that was looked at, as ssh itself reads its arguments",
+    "connects to the address of %s that was checked, with the arguments as ssh itself reads them",
     async (url) => {
       expect(await fetched(url)).toMatch(/git fetch failed/);
       const { settings } = recorded();
@@ -146,7 +146,7 @@ describe("git", () => {
     },
   );
 
-  it("over https connects to the address that was looked at, too", async () => {
+  it("over https connects to the address that was checked, too", async () => {
     const at = temporaryFolder();
     const trace = join(at, "trace");
     script(at, "git", `env > ${trace}; exit 1`);
@@ -240,7 +240,7 @@ describe("a real sshd", () => {
   });
 
   it.skipIf(!sshd)(
-    "gives the source for the deployment's key alone, and has to be the same the next time",
+    "gives the source only for the deployment's key, and must have the same host key the next time",
     async () => {
       at = temporaryFolder();
       port = await freePort();

@@ -86,7 +86,7 @@ describe.each(databases)("through the router on %s", (database) => {
     await endOf(key, await open(key, "/socket", { connection: "Upgrade", upgrade: "websocket" }));
   });
 
-  it("a stream of another key of the same user goes on", async () => {
+  it("a stream of another key of the same user continues", async () => {
     const [mine, other] = [await newKey(), await newKey()];
     const stream = await open(mine, "/stream");
     await endOf(other, await open(other, "/stream"));

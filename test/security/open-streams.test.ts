@@ -178,7 +178,7 @@ describe.each(databases)("open streams on %s", (database) => {
     expect(await elsewhere.text).not.toContain("Unauthorized");
   });
 
-  it("ends when its user is removed from the workspace, or is an admin there no more", async () => {
+  it("ends when its user is removed from the workspace, or is no longer an admin there", async () => {
     await member("carol");
     await member("dave", "admin");
     const [carol, dave] = [await withToken({ sub: "carol" }), await withToken({ sub: "dave" })];
@@ -192,7 +192,7 @@ describe.each(databases)("open streams on %s", (database) => {
     expect(performance.now() - changed_at).toBeLessThan(MAX_END_MS);
   });
 
-  it("goes on when its user becomes an admin", async () => {
+  it("continues when its user becomes an admin", async () => {
     await member("erin");
     const erin = await withToken({ sub: "erin" });
     const run = await runningSlow(erin);

@@ -131,7 +131,7 @@ describe("an open service", () => {
       expect([path, (await send("GET", path, { ...link, "sec-fetch-dest": "document" })).status]).toEqual([path, 403]);
   });
 
-  it("takes JSON as text/plain, as the hosted Studio sends it, from a page that had to ask", async () => {
+  it("accepts JSON as text/plain, as the hosted Studio sends it, from a page that sent a preflight request", async () => {
     const page = { origin: "http://localhost:3000", "content-type": "text/plain;charset=UTF-8" };
     expect((await api.send("POST", "/runs/wait", RUN, { host: HOST, ...page })).status).toBe(415);
     for (const asked of [{ "x-auth-scheme": "langsmith" }, { "x-api-key": "" }] as Record<string, string>[])
@@ -177,13 +177,13 @@ describe("listed origins", () => {
       expect([origin, ...(await readerOf(origin))]).toEqual([origin, 403, null]);
   });
 
-  it("are all for the agent server of an open service that says so, and none for the rest", async () => {
+  it("can be all origins for the agent server of an open service, but none for the other routes", async () => {
     await start({ CORS_ALLOW_ORIGINS: "*" });
     expect(await readerOf("https://any.example")).toEqual([200, "https://any.example"]);
     expect(await readerOf("https://any.example", "/admin/workspaces")).toEqual([403, null]);
   });
 
-  it("alone may use a service with keys, as far as their key goes", async () => {
+  it("are the only ones that may use a service with keys, as far as their key permits", async () => {
     await start({ API_KEYS: KEY, CORS_ALLOW_ORIGINS: "https://a.example" });
     expect(await readerOf("https://a.example")).toEqual([200, "https://a.example"]);
     expect(await readerOf("https://a.example", "/admin/workspaces")).toEqual([401, "https://a.example"]);
@@ -198,7 +198,7 @@ describe("listed origins", () => {
     expect(await readerOf("https://any.example", "/v2/deployments")).toEqual([401, "*"]);
   });
 
-  it("get what else langgraph.json says of methods, headers and time", async () => {
+  it("get the methods, headers and max_age of langgraph.json", async () => {
     await start(
       {},
       {

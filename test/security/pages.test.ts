@@ -88,7 +88,7 @@ describeInBrowser("web pages of other origins", () => {
     return read;
   }
 
-  it("of a deployment that is reached by a path have nothing of the web app's, and put nothing before it", async () => {
+  it("of a deployment that is reached by a path cannot access the web app, and cannot intercept its requests", async () => {
     const script = `<script>
       const tried = {};
       const attempt = (name, work) => Promise.resolve().then(work).then((value) => { tried[name] = String(value); }, () => {});

@@ -133,7 +133,7 @@ describe.each(databases)("storage on %s", (name) => {
   describe("the fence", () => {
     const held = (run: RunRow) => storage.database.write((tx) => holdsLease(tx, run));
 
-    it("is open to the holder alone", async () => {
+    it("is open only to the holder", async () => {
       await enqueue(await newThread());
       const [run] = (await claim()) as [RunRow];
       expect(await held(run)).toBe(true);
@@ -147,7 +147,7 @@ describe.each(databases)("storage on %s", (name) => {
       expect(await held(again)).toBe(false);
     });
 
-    it("closes when a cancel is written down", async () => {
+    it("closes when a cancel is stored", async () => {
       await enqueue(await newThread());
       const [run] = (await claim()) as [RunRow];
       await storage.database.write((tx) => requestCancel(tx, run.run_id, { action: "interrupt", reason: null }));
@@ -155,7 +155,7 @@ describe.each(databases)("storage on %s", (name) => {
       expect(await settle(run)).toBe(false);
     });
 
-    it("gives runs to the roll-out that was named last, as long as one was, and a lost one to no other", async () => {
+    it("gives runs only to the rollout that was named last, if one was, and lost runs to no other", async () => {
       const name = (rollout: number) => storage.database.write((tx) => activateRolloutIfNewer(tx, rollout));
       const claimAs = (rollout: number, lease_ms = 60_000) =>
         storage.database.write((tx) => claimRuns(tx, { worker_id: 1, lease_ms, limit: 1, rollout }));

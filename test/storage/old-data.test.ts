@@ -51,7 +51,7 @@ describe.each(databases)("data of version 0.1 on %s", (name) => {
     return response.json() as Promise<any>;
   };
 
-  it("keeps assistants, threads and their history, and runs go on", async () => {
+  it("keeps assistants, threads and their history, and runs continue", async () => {
     expect(await send("GET", `/assistants/${old.assistant}`)).toMatchObject({
       name: "old assistant",
       graph_id: "echo",

@@ -32,7 +32,7 @@ async function planOf(database: Database, ask: (tx: Database["read"]) => Promise
 }
 
 describe("the runs of a workspace", () => {
-  it("are found by an index, and counted without a look at a row", async () => {
+  it("are found by an index, and counted without reading a row", async () => {
     const { database, close } = await openTestStorage("sqlite");
     const all = {
       tenant_id: TENANT,

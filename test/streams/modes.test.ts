@@ -77,7 +77,7 @@ describe.each(databases)("a stream on %s", (database) => {
       expect(streamed).toEqual(expected);
     });
 
-    it("names the subgraph in its events only if subgraphs were asked for", async () => {
+    it("names the subgraph in its events only if subgraphs were requested", async () => {
       const { streamed } = await (await pair("everything")).both({
         input: INPUT,
         stream_mode: ["updates"],
@@ -191,7 +191,7 @@ describe.each(databases)("a stream on %s", (database) => {
     expect(streamed).toEqual(expected);
   });
 
-  it("takes one mode without a list, and values without any", async () => {
+  it("accepts one mode without a list, and values without any", async () => {
     const { stream } = await pair("fan");
     const names = async (wish: object) =>
       new Set((await stream({ input: {}, ...wish } as Wish)).map(({ event }) => event));

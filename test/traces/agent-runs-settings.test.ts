@@ -39,7 +39,7 @@ describe("the settings of traces of runs", () => {
   const isTraced = async (run_id: string) => (await traces.get(`/runs/${run_id}`)).status === 200;
   const traced = (run_id: string) => until("the run is traced", () => isTraced(run_id));
 
-  it("name the default project, and trace stateless runs, also with hosts on the serving thread", async () => {
+  it("name the default project, and trace stateless runs, even with hosts on the serving thread", async () => {
     await start({ THREADMILL_TRACING_PROJECT: "all", THREADMILL_TRACE_STATELESS: "1" }, true);
     await traced(await run());
     const [{ run_id }] = await api.post("/runs/batch", [ASK]);
@@ -67,7 +67,7 @@ describe("the settings of traces of runs", () => {
     expect(found).toBeLessThan(24);
   });
 
-  it("turn traces off, also for runs that request one", async () => {
+  it("turn traces off, even for runs that request one", async () => {
     await start({ THREADMILL_TRACING: "off" });
     await run({ ...ASK, langsmith_tracer: { project_name: "wanted" } });
     // The service stores the traces that wait before it stops.

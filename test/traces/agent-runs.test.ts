@@ -111,7 +111,7 @@ describe.each(databases)("the traces of agents' runs on %s", (database) => {
     }
   });
 
-  it("show the error of a graph, also of one that could not be created", async () => {
+  it("show the error of a graph, including one that could not be created", async () => {
     const failed = await ended({ assistant_id: "fails", input: { kind: "own_class" } });
     const { root, byName } = await traceOf(failed.run_id);
     expect(root).toMatchObject({ status: "error", error: expect.stringContaining("card refused") });
@@ -138,7 +138,7 @@ describe.each(databases)("the traces of agents' runs on %s", (database) => {
     expect((await traceOf(answered.run_id)).root).toMatchObject({ status: "success", thread_id });
   });
 
-  it("show that a run was cancelled, also if its graph never stops", async () => {
+  it("show that a run was cancelled, even if its graph never stops", async () => {
     const slow = await api.runningSlow(await api.newThread());
     await api.cancel(slow);
     expect((await traceOf(slow.run_id)).root).toMatchObject({ status: "error", error: "cancelled" });

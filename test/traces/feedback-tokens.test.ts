@@ -54,7 +54,7 @@ describe("a token for feedback", () => {
     expect(await feedback(key)).toMatchObject([{ id, score: 1 }]);
   });
 
-  it("belongs to its workspace, also where another has a run or feedback with the same id", async () => {
+  it("belongs to its workspace, even where another has a run or feedback with the same id", async () => {
     const [key, id] = [randomUUID(), randomUUID()];
     await stranger.post(run({ id: traced.id }));
     await stranger.json("POST", "/feedback", { id, run_id: traced.id, key, score: 0 });

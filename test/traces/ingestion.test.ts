@@ -129,7 +129,7 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     });
   });
 
-  it("places runs without a dotted order below their parent, also if it comes later", async () => {
+  it("places runs without a dotted order below their parent, even if it comes later", async () => {
     const [root, child, grandchild] = [randomUUID(), randomUUID(), randomUUID()];
     const fields = { run_type: "chain", session_name: "unplaced", start_time: 1_769_860_800_000 };
     await client.json("POST", "/api/v1/runs", { id: grandchild, name: "c", parent_run_id: child, ...fields });
@@ -141,7 +141,7 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.session("unplaced")).run_count).toBe(1);
   });
 
-  it("does not hang runs that are their own ancestors", async () => {
+  it("does not hang on runs that are their own ancestors", async () => {
     const [a, b] = [randomUUID(), randomUUID()];
     const fields = { name: "cycle", run_type: "chain", session_name: "cycles" };
     const post = [
@@ -210,35 +210,38 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect(typeof answer.body.detail).toBe("string");
   });
 
-  it.each(["gzip", "zstd"] as const)("takes %s on all routes, also on those of the agent server", async (encoding) => {
-    const pack = { gzip: gzipSync, zstd: zstdCompressSync }[encoding];
-    const send = (method: string, path: string, body: object) =>
-      client.send(method, path, new Uint8Array(pack(JSON.stringify(body))), {
-        "content-type": "application/json",
-        "content-encoding": encoding,
-      });
-    for (const prefix of ["", "/api/v1"]) {
-      const [created, posted] = [run(), run()];
-      expect(await send("POST", `${prefix}/runs`, created)).toMatchObject({ status: 202, body: {} });
-      const update = { outputs: { changed: encoding } };
-      expect((await send("PATCH", `${prefix}/runs/${created.id}`, update)).status).toBe(202);
-      const patch = [{ id: posted.id, name: encoding }];
-      expect((await send("POST", `${prefix}/runs/batch`, { post: [posted], patch })).status).toBe(202);
-      expect(await client.read(created.id)).toMatchObject({ name: "run", outputs: { changed: encoding } });
-      expect(await client.read(posted.id)).toMatchObject({ name: encoding });
+  it.each(["gzip", "zstd"] as const)(
+    "accepts %s on all routes, also on those of the agent server",
+    async (encoding) => {
+      const pack = { gzip: gzipSync, zstd: zstdCompressSync }[encoding];
+      const send = (method: string, path: string, body: object) =>
+        client.send(method, path, new Uint8Array(pack(JSON.stringify(body))), {
+          "content-type": "application/json",
+          "content-encoding": encoding,
+        });
+      for (const prefix of ["", "/api/v1"]) {
+        const [created, posted] = [run(), run()];
+        expect(await send("POST", `${prefix}/runs`, created)).toMatchObject({ status: 202, body: {} });
+        const update = { outputs: { changed: encoding } };
+        expect((await send("PATCH", `${prefix}/runs/${created.id}`, update)).status).toBe(202);
+        const patch = [{ id: posted.id, name: encoding }];
+        expect((await send("POST", `${prefix}/runs/batch`, { post: [posted], patch })).status).toBe(202);
+        expect(await client.read(created.id)).toMatchObject({ name: "run", outputs: { changed: encoding } });
+        expect(await client.read(posted.id)).toMatchObject({ name: encoding });
 
-      const [traceId, spanId] = [randomUUID().replaceAll("-", ""), randomUUID().slice(-12).padStart(16, "1")];
-      const time = { startTimeUnixNano: "1769860800000000000", endTimeUnixNano: "1769860801000000000" };
-      const span = { traceId, spanId, name: `${encoding} span`, ...time };
-      const spans = { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] };
-      expect((await send("POST", `${prefix}/otel/v1/traces`, spans)).status).toBe(200);
-      const run_id = `00000000-0000-0000-${spanId.slice(0, 4)}-${spanId.slice(4)}`;
-      expect((await client.read(run_id)).name).toBe(`${encoding} span`);
-      expect((await client.sendParts(partsOf("post", [run()]), encoding)).status).toBe(202);
-    }
-  });
+        const [traceId, spanId] = [randomUUID().replaceAll("-", ""), randomUUID().slice(-12).padStart(16, "1")];
+        const time = { startTimeUnixNano: "1769860800000000000", endTimeUnixNano: "1769860801000000000" };
+        const span = { traceId, spanId, name: `${encoding} span`, ...time };
+        const spans = { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] };
+        expect((await send("POST", `${prefix}/otel/v1/traces`, spans)).status).toBe(200);
+        const run_id = `00000000-0000-0000-${spanId.slice(0, 4)}-${spanId.slice(4)}`;
+        expect((await client.read(run_id)).name).toBe(`${encoding} span`);
+        expect((await client.sendParts(partsOf("post", [run()]), encoding)).status).toBe(202);
+      }
+    },
+  );
 
-  it("keeps at most 100 attachments of a run, and names the run of the others", async () => {
+  it("stores at most 100 attachments of a run, and reports the run of the others", async () => {
     const traced = run();
     const parts = (from: number, to: number) =>
       Object.fromEntries(

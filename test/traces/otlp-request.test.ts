@@ -243,7 +243,7 @@ describe("hostile spans", () => {
     [{ startTimeUnixNano: -5 }, "has no valid start time"],
     [{ startTimeUnixNano: "18446744073709551615" }, "has no valid start time"],
     [{ endTimeUnixNano: "18446744073709551615" }, "has no valid end time"],
-  ])("%j is rejected alone", (wrong, reason) => {
+  ])("%j is rejected, and the other spans are stored", (wrong, reason) => {
     const { changes, rejected } = ingest({ ...valid, ...wrong }, valid);
     expect(changes.operations).toHaveLength(1);
     expect(rejected.count).toBe(1);
@@ -257,7 +257,7 @@ describe("hostile spans", () => {
     expect(rejected.message.length).toBeLessThan(500);
   });
 
-  it("takes zeros as no parent, and a missing end as pending", () => {
+  it("treats zeros as no parent, and a missing end as pending", () => {
     const { changes } = ingest({ ...valid, parentSpanId: "0".repeat(16), endTimeUnixNano: "0" });
     expect(changes.operations[0]?.fields).not.toHaveProperty("parent_run_id");
     expect(changes.operations[0]?.fields).not.toHaveProperty("end_time");

@@ -302,7 +302,7 @@ describe("the table of attributes", () => {
     });
   });
 
-  it("takes attachments, without those that are none", () => {
+  it("reads attachments, and ignores invalid ones", () => {
     const list = [{ name: "a", content: Buffer.from("hi").toString("base64"), mime_type: "text/plain" }, { name: 1 }];
     const { changes } = ingest([span({ attributes: { "langsmith.attachments": json(list) } })]);
     expect(changes.attachments).toEqual([
@@ -333,7 +333,7 @@ describe("spans", () => {
     expect(changes.operations[1]?.fields).not.toHaveProperty("parent_run_id");
   });
 
-  it("have their parent alone where the root is unknown", () => {
+  it("have only their parent when the root is unknown", () => {
     const { changes } = ingest([
       span({ id: CHILD, parent: ROOT }),
       span({ id: "c000000000000001", parent: CHILD }),

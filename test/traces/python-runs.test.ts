@@ -85,7 +85,7 @@ describe.each(databases)("the traces of runs of Python graphs on %s", (database)
     expect(JSON.stringify([root, rest])).not.toContain("s3cret");
   });
 
-  it("show the error of a graph, also of one that could not be created", async () => {
+  it("show the error of a graph, including one that could not be created", async () => {
     const failed = await ended({ assistant_id: "fails", input: { kind: "own_class" } });
     const { root, rest } = await traceOf(failed.run_id);
     expect(root).toMatchObject({ status: "error", error: "PaymentError: card refused" });

@@ -14,7 +14,7 @@ describe.each(databases)("runs that are read on %s", (database) => {
   });
   afterAll(() => service.stop());
 
-  it("have their whole error, also where no payload is selected", async () => {
+  it("have their whole error, even where no payload is selected", async () => {
     const error = `${"x".repeat(1_200)} end`;
     const failed = run({ session_name: randomUUID(), error });
     await client.post(failed);

@@ -98,7 +98,7 @@ describe.each(databases)("traces that expire on %s", (database) => {
     await deletionOf(queued);
   });
 
-  it("include runs whose root never came", async () => {
+  it("include runs whose root never arrived", async () => {
     const { id, name } = await project();
     const orphan = run({ session_name: name, parent: run() });
     await client.post(orphan);

@@ -132,7 +132,7 @@ describe.each(databases)("a shared run on %s", (database) => {
     expect((await visitor.get(`/public/${made}/run`)).body.id).toBe(other.id);
   });
 
-  it("is not shared by another workspace, or for a run with its id there", async () => {
+  it("is not shared in another workspace that has a run with the same id", async () => {
     const { root } = await trace();
     const token = await share(root);
     await stranger.post(run({ id: root.id, name: "theirs" }), run({ name: "unseen" }));

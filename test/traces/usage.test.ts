@@ -123,7 +123,7 @@ describe("the usage of a run", () => {
     });
   });
 
-  it("takes the first place that has any", () => {
+  it("uses the first place that contains usage", () => {
     const places = [
       { usage_metadata: metadataOf(1, 0) },
       {},
@@ -141,7 +141,7 @@ describe("the usage of a run", () => {
     }
   });
 
-  it("reads costs, of any run type, and tokens of models alone", () => {
+  it("reads costs of any run type, but tokens only of models", () => {
     const usage_metadata = {
       ...metadataOf(1, 2),
       input_cost: 0.1,
@@ -173,7 +173,7 @@ describe("the usage of a run", () => {
     );
   });
 
-  it("takes any shape", () => {
+  it("accepts values of any shape", () => {
     const key = fc.constantFrom(
       ...["usage_metadata", "generations", "message", "kwargs", "llm_output", "token_usage", "usage", "lc"],
       ...[
@@ -364,7 +364,7 @@ describe("prices", () => {
     });
   });
 
-  it("of one lifetime of the cache fall back to the price of all", () => {
+  it("without a price for their cache lifetime fall back to the price for all lifetimes", () => {
     const of = (prompt_token_details: Record<string, number>, ...rest: [string, PriceEntry[], string | null]) =>
       costOf(tokens(1000, 0, { prompt_token_details }), ...rest)?.prompt_cost_details;
     const hour = { ephemeral_1h_input_tokens: 100 };
@@ -375,7 +375,7 @@ describe("prices", () => {
     expect(of({ cache_creation: 100, ...hour }, "house-1", priced, null)).toEqual({ cache_creation: 0.0001 });
   });
 
-  it("that were sent win, part by part", () => {
+  it("that were sent take precedence, part by part", () => {
     const own = tokens(100, 10, { completion_cost: 0.5, completion_cost_details: { reasoning: 0.1 } });
     expect(costOf(own, "house-1", [entry()])).toEqual({
       prompt_cost: 0.0002,
@@ -397,7 +397,7 @@ describe("prices", () => {
     });
   });
 
-  it("of the workspace win over built-in ones", () => {
+  it("of the workspace take precedence over built-in ones", () => {
     const total = (entries: PriceEntry[]) => costOf(tokens(1000, 0), "gpt-4o", entries, "openai")?.total_cost;
     expect(total([entry({ match_pattern: "^gpt-4o$", prompt_cost: 1 })])).toBe(1000);
     expect(total([entry()])).toBe(0.0025);
@@ -433,7 +433,7 @@ describe("prices", () => {
     expect(total({ ls_model_name: "other" }, { deployment: "house-1" })).toBeUndefined();
   });
 
-  it("of details are greedy, and never negative", () => {
+  it("of details apply to all their tokens, and costs are never negative", () => {
     const priced = entry({ prompt_cost_details: { cache_read: 1e-6 }, completion_cost_details: { reasoning: "3e-5" } });
     const own = tokens(100, 10, {
       prompt_token_details: { cache_read: 40, audio: 50 },
@@ -606,7 +606,7 @@ describe("the usage of a tree", () => {
     expect(totals.get("none")?.first_token_us).toBeNull();
   });
 
-  it("takes runs without their parents, and cycles", () => {
+  it("accepts runs without their parents, and cycles", () => {
     const totals = treeUsage([
       own("orphan", "missing", counted(1)),
       own("self", "self", counted(2)),

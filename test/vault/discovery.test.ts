@@ -152,7 +152,7 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
     await expect(asked).rejects.toMatchObject({ code: "discovery_failed" });
   });
 
-  it("a server that does not answer is given up in time", async () => {
+  it("a server that does not respond fails within the time limit", async () => {
     server.behavior = "normal";
     mcp.reply = () => ({ status: 200, body: "" });
     const unreachable = `http://127.0.0.1:1/mcp`;

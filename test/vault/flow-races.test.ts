@@ -6,7 +6,7 @@ import { CLIENTS, callbackParametersOf, callbackUrlOf, callerOf, TestVault } fro
 
 const { basic, post } = CLIENTS;
 
-describe.each(databases)("deleting tokens while flows are under way on %s", (name) => {
+describe.each(databases)("deleting tokens while flows are in progress on %s", (name) => {
   let at: TestDatabase;
   let vault: TestVault;
   let server: OAuthServer;
@@ -43,7 +43,7 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
     await nothingOf(user);
   });
 
-  it("a deletion between the callback and the provider's answer wins, and what the provider gave is revoked", async () => {
+  it("a deletion between the callback and the provider's answer takes effect, and the provider's token is revoked", async () => {
     const user = callerOf("in between");
     const { url, auth_id } = await vault.authenticate(user, "basic");
     const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
@@ -72,7 +72,7 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
       });
   });
 
-  it("deletions and callbacks that meet leave nothing behind that a deletion has seen", async () => {
+  it("concurrent deletions and callbacks leave no token that a deletion has seen", async () => {
     for (let round = 0; round < 12; round++) {
       const user = callerOf(`meeting ${round}`);
       const { url } = await vault.authenticate(user, "basic");
@@ -110,7 +110,7 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
     await nothingOf(user);
   });
 
-  it("a provider that is deleted takes its flows along", async () => {
+  it("deleting a provider deletes its flows", async () => {
     const user = callerOf("late");
     const own = { provider_id: "short-lived", default_redirect_uri: callbackUrlOf("post") };
     await vault.provider(server, post, own);

@@ -52,7 +52,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     expect(await server.knows(given.token ?? "")).toBe(true);
   });
 
-  it("a wait ends with the token as soon as the user is back, and with nothing for anybody else", async () => {
+  it("a wait ends with the token as soon as the user has returned, and without a token for other callers", async () => {
     const user = callerOf("waiting");
     const { url, auth_id } = await vault.authenticate(user, "basic");
     const signal = new AbortController().signal;
@@ -89,7 +89,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     expect(await waiting).toEqual({ status: "timeout", token: null });
   });
 
-  it("flows go when they have been over for long enough, a batch at a time", async () => {
+  it("flows are deleted some time after their end, a batch at a time", async () => {
     const over = await TestVault.on(at, { flow_ttl_ms: -DAY_MS });
     const old = [1, 2, 3].map(() => over.authenticate(callerOf("of yesterday"), "basic"));
     const ids = (await Promise.all(old)).map(({ auth_id }) => auth_id ?? "");
@@ -107,7 +107,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
       expect(await vault.flows.wait(callerOf("nobody"), id, 30, signal)).toEqual({ status: "not_found", token: null });
   });
 
-  it("a state is valid for one callback, also when two arrive concurrently", async () => {
+  it("a state is valid for one callback, even when two arrive concurrently", async () => {
     const { url } = await vault.authenticate(callerOf("replayed"), "basic");
     const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     const both = await Promise.allSettled([vault.flows.handleCallback(brought), vault.flows.handleCallback(brought)]);
@@ -204,7 +204,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     expect(await vault.flows.handleCallback(brought, user)).toEqual({ status: "connected" });
   });
 
-  it("the way back is the one that the operator has set", async () => {
+  it("the redirect URI is the one that the operator has set", async () => {
     const own = { provider_id: "own way", client_id: "basic" };
     const allowed = JSON.stringify([ELSEWHERE]);
     await vault.provider(server, basic, { ...own, default_redirect_uri: ELSEWHERE, allowed_redirect_uris: allowed });
@@ -219,7 +219,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     await expect(vault.authenticate(user, "not allowed")).rejects.toMatchObject({ code: "redirect_uri_not_allowed" });
   });
 
-  it("what a provider is configured to be sent takes the place of nothing that protects the flow", async () => {
+  it("the configured parameters of a provider do not replace the parameters that protect the flow", async () => {
     const params = {
       access_type: "offline",
       state: "x",

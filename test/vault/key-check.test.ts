@@ -29,7 +29,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
   const rows = () =>
     storage.database.read.all(storage.database.read.k.selectFrom("encryption_keys").selectAll().orderBy("key_id"));
 
-  it("are made known to the database at the first start, and found again at the next", async () => {
+  it("are registered in the database at the first start, and found again at the next", async () => {
     const { first } = await open(fromEnvironment(A));
     const known = await rows();
     expect(known).toMatchObject([{ key_id: first.key_id, retired_at: null }]);
@@ -37,7 +37,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
     expect(await rows()).toEqual(known);
   });
 
-  it("that are others than before are refused, and leave no trace", async () => {
+  it("that differ from those before are refused, and leave no trace", async () => {
     const { first } = await open(fromEnvironment(A));
     await expect(open(fromEnvironment(B))).rejects.toThrow(
       `uses the encryption key ${first.key_id}, which THREADMILL_ENCRYPTION_KEYS does not contain`,
@@ -86,7 +86,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
     expect(await openAll(storage.database, await open(own))).toEqual({ texts: 9, key_ids: [ring.first.key_id] });
   });
 
-  it("of the data folder are one when two first starts make them at once", async () => {
+  it("of the data folder are the same when two first starts create them at once", async () => {
     const rings = await Promise.all([open(own), open(own), open(own)]);
     expect(new Set(rings.map(({ first }) => first.key_id)).size).toBe(1);
     expect(await rows()).toHaveLength(1);
@@ -144,7 +144,7 @@ describe("the source of the keys", () => {
     expect(keySourceOf({ ...settings, ...given })).toMatchObject(source);
   });
 
-  it("is one place", () => {
+  it("is only one of these", () => {
     expect(() => keySourceOf({ ...settings, encryption_keys: [A], encryption_keys_file: "/keys" })).toThrow(
       "set only one of them",
     );
@@ -154,7 +154,7 @@ describe("the source of the keys", () => {
 describe("a start", () => {
   const config = ["--config", "examples/langgraph.json", "--port", "0"];
 
-  it.each(databases)("on %s refuses keys that are none, in one sentence and with status 2", async (name) => {
+  it.each(databases)("on %s refuses invalid keys, in one sentence and with status 2", async (name) => {
     const { at, close } = await openTestStorage(name);
     const where = ["--data", at.data_dir, ...(at.url ? ["--database-url", at.url] : [])];
     for (const command of ["serve", "dev"]) {
@@ -169,7 +169,7 @@ describe("a start", () => {
     await close();
   });
 
-  it.runIf(databases.includes("postgres"))("on Postgres needs a key, and says how to make one", async () => {
+  it.runIf(databases.includes("postgres"))("on Postgres needs a key, and states how to create one", async () => {
     const { at, close } = await openTestStorage("postgres");
     const { status, stderr } = await runCli(["serve", ...config, "--database-url", at.url as string]);
     expect(status).toBe(2);
@@ -180,7 +180,7 @@ describe("a start", () => {
     await close();
   });
 
-  it("on SQLite makes a key, and needs it from then on", async () => {
+  it("on SQLite creates a key, and needs it from then on", async () => {
     const { at, close } = await openTestStorage("sqlite");
     const keys = join(at.data_dir, "encryption.keys");
     const server = await startProcess({ config: "examples/langgraph.json", data: at.data_dir, port: await freePort() });

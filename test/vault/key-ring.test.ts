@@ -118,7 +118,7 @@ describe("a ring", () => {
     expect(ring.seal(SECRET, AAD)).toContain(`.${b.key_id}.`);
   });
 
-  it("calls a key the same wherever it is, and no two keys the same", () => {
+  it("gives a key the same id everywhere, and different keys different ids", () => {
     const bytes = randomBytes(32);
     expect(keyFromBytes(bytes).key_id).toBe(parseEncryptionKey(bytes.toString("base64"), "x").key_id);
     expect(keyFromBytes(Buffer.alloc(32, 1)).key_id).toMatch(/^[0-9a-f]{8}$/);
@@ -131,7 +131,7 @@ describe("a ring", () => {
     ["hex", Buffer.alloc(32, 1).toString("hex")],
     ["with a typing error", `!${Buffer.alloc(32, 1).toString("base64").slice(1)}`],
     ["a password", "correct horse battery staple"],
-  ])("takes no key that is %s, and does not repeat it", (_, text) => {
+  ])("refuses a key that is %s, and does not repeat it", (_, text) => {
     expect(() => parseEncryptionKey(text, "KEYS: key 1")).toThrow(
       'KEYS: key 1 is not a 32-byte key in base64: generate a key with "openssl rand -base64 32".',
     );
@@ -162,7 +162,7 @@ describe("a file of keys", () => {
     expect(readdirSync(folder)).toEqual(["encryption.keys"]);
   });
 
-  it("may have comments and blank lines, which stay when keys come and go", () => {
+  it("may have comments and blank lines, which stay when keys are added and removed", () => {
     const [a, b] = [generateEncryptionKey(), generateEncryptionKey()];
     writeFileSync(file.path, `# mine\n\n  ${keyToBase64(a)}  \n# end`, { mode: 0o640 });
     file.prepend(b);
@@ -201,7 +201,7 @@ describe("a file of keys", () => {
   it.each([
     ["gone", () => rmSync(file.path)],
     ["broken", () => writeFileSync(file.path, "broken")],
-  ])("that is %s while a ring uses it leaves the ring its keys", (_, damage) => {
+  ])("that is %s while a ring uses it does not change the keys of the ring", (_, damage) => {
     file.create();
     const ring = new KeyRing(file.read(), file, log);
     const sealed = ring.seal(SECRET, AAD);

@@ -77,7 +77,7 @@ describe("providers that differ", () => {
     expect(end).toEqual({ status: "failed", reason: "invalid_code" });
   });
 
-  it("Slack: a token is taken back with a method of its own, beside the token endpoint", async () => {
+  it("Slack: a token is revoked with a separate method next to the token endpoint", async () => {
     const row = await provider({ provider_type: "slack" });
     const { user } = await come(row, { body: { ok: true, authed_user: { access_token: "xoxp-1", scope: "a,b" } } });
     await vault.rules.tokens.deleteAll(user, row.provider_id);
@@ -99,7 +99,7 @@ describe("providers that differ", () => {
     });
   });
 
-  it("Microsoft: offline_access is asked for, and scopes are sent with the code", async () => {
+  it("Microsoft: offline_access is requested, and scopes are sent with the code", async () => {
     const row = await provider({ provider_type: "microsoft" });
     const { sent, form, token } = await come(
       row,
@@ -175,7 +175,7 @@ describe("providers that differ", () => {
     expect(token).toBeUndefined();
   });
 
-  it("PKCE is sent as S256, or in the clear where the provider knows nothing else", async () => {
+  it("PKCE is sent as S256, or as plain where the provider supports nothing else", async () => {
     const answer = { body: { access_token: "t" } };
     const odd = await come(await provider({ code_challenge_method: "other" }), answer);
     expect(odd.sent.get("code_challenge_method")).toBe("S256");

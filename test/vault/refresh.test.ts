@@ -36,7 +36,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     return openToken(testSeal, token);
   };
 
-  it("a token that is good for longer than a minute is given out as it is", async () => {
+  it("a token that is valid for longer than a minute is returned unchanged", async () => {
     const user = callerOf("fresh");
     await vault.connect(user, "basic");
     const before = server.refreshes;
@@ -45,7 +45,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     expect(server.refreshes).toBe(before);
   });
 
-  it("a token that ends within a minute is refreshed before it is given out, and its refresh token rotates", async () => {
+  it("a token that expires within a minute is refreshed before it is returned, and its refresh token rotates", async () => {
     const user = callerOf("nearly over");
     server.access_ttl_s = 50;
     await vault.connect(user, "basic");
@@ -75,7 +75,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     }
   });
 
-  it.runIf(name === "postgres")("of 50 who ask several processes one refreshes", async () => {
+  it.runIf(name === "postgres")("of 50 concurrent callers of several processes one refreshes", async () => {
     const processes = [vault, await TestVault.on(at), await TestVault.on(at)];
     const user = callerOf("crowd of processes");
     await vault.connect(user, "basic");
@@ -106,7 +106,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     expect((await vault.authenticate(user, "basic")).status).toBe("completed");
   });
 
-  it.each(["error", "silent"] as const)("a provider that answers with %s costs no token", async (behavior) => {
+  it.each(["error", "silent"] as const)("a token is kept when the provider answers with %s", async (behavior) => {
     const user = callerOf(`patient with ${behavior}`);
     server.access_ttl_s = 50;
     await vault.connect(user, "basic");

@@ -84,7 +84,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     ["before the first batch is stored", "in-reseal", 1],
     ["in the middle of a table", "in-reseal", 2],
     ["in the last table", "in-reseal", 8],
-  ])("that is killed %s leaves everything readable, and goes on where it was", async (_, point, after) => {
+  ])("that is killed %s leaves everything readable, and continues where it was", async (_, point, after) => {
     const env = { FAILPOINT: point, FAIL_AFTER: String(after) };
     expect((await rotate([], env, FAILPOINTS)).status).toBe(null);
     const [fresh] = idsInFile();
@@ -98,7 +98,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     expect(await openAll(storage.database, ring)).toEqual({ texts: TEXTS, key_ids: [fresh] });
   });
 
-  it("that is killed before a retired key leaves the file takes it along the next time", async () => {
+  it("that is killed before a retired key is removed from the file removes it the next time", async () => {
     const env = { FAILPOINT: "before-key-removal" };
     expect((await rotate(["--retire"], env, FAILPOINTS)).status).toBe(null);
     const [fresh] = idsInFile();
@@ -109,7 +109,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     expect(await openedBy()).toEqual([newest]);
   });
 
-  it("loses nothing that services write meanwhile, whatever key they know", async () => {
+  it("loses nothing that services write in the meantime, whatever key they have", async () => {
     const server = await startProcess({
       config: "examples/langgraph.json",
       data: storage.at.data_dir,
@@ -153,7 +153,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     expect(after).toMatchObject({ secret: damaged });
   });
 
-  it("with keys from the environment seals with the first, and says which may go", async () => {
+  it("with keys from the environment seals with the first, and reports which are no longer used", async () => {
     const fresh = generateEncryptionKey();
     const keys = [fresh, ring.first];
     const env = { THREADMILL_ENCRYPTION_KEYS: keys.map(keyToBase64).join(","), THREADMILL_ENCRYPTION_KEYS_FILE: "" };
@@ -186,7 +186,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     expect(await openedBy()).toEqual([idsInFile()[0]]);
   });
 
-  it("--retire lets a lost key go that has sealed nothing that is left", async () => {
+  it("--retire retires a lost key that no longer seals any value", async () => {
     const { database } = storage;
     for (const table of ["oauth_providers", "oauth_tokens", "oauth_flows"] as const)
       await database.write((tx) => tx.run(tx.k.deleteFrom(table)));

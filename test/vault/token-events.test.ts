@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 const SECOND = 1000;
 
 describe.each(databases)("events of OAuth tokens on %s", (name) => {
-  it("go once they are older than they are kept for, and no sooner", async () => {
+  it("are deleted when their retention period has passed, and not before", async () => {
     const { database, close } = await openTestStorage(name);
     const ages_s = { old: 3600, older: 7200, young: 5 };
     const event = (event_id: string) => ({

@@ -50,7 +50,7 @@ describeInBrowser("agents", () => {
     await page.getByRole("option", { name: option, exact: true }).click();
   };
 
-  it("are made, configured by the graph's schema, used by a run, taken back to a version, and deleted", async () => {
+  it("are created, configured by the graph's schema, used by a run, restored to a version, and deleted", async () => {
     const page = await web.open("/agents?graph=writer");
     await page.getByRole("row", { name: /writer/ }).waitFor();
     expect(await page.getByRole("row", { name: /second/ }).count()).toBe(0);
@@ -124,7 +124,7 @@ describeInBrowser("agents", () => {
     expect(await page.locator("figcaption").innerText()).toMatch(/start, leads to write\s+write, leads to end\s+end/);
   });
 
-  it("that are not there are said to be missing", async () => {
+  it("that do not exist are reported as missing", async () => {
     const page = await web.open("/agents/00000000-0000-4000-8000-000000000000", { refused: [404] });
     await page.getByText("Assistant not found").waitFor();
     await page.getByRole("button", { name: "Try again" }).waitFor();
@@ -139,7 +139,7 @@ describeInBrowser("the example agents", () => {
   afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
-  it("are legible to everybody, wide and narrow, light and dark", { timeout: PICTURES_MS }, async () => {
+  it("are accessible on wide and narrow screens, in light and dark themes", { timeout: PICTURES_MS }, async () => {
     const { body } = await web.service.request("POST", "/assistants/search", { graph_id: "support_desk" });
     const path = `/agents/${body[0].assistant_id}`;
     await takePictures(web, "agents", "/agents", (page) => page.getByText("support_desk").first().waitFor());
@@ -152,7 +152,7 @@ describeInBrowser("the example agents", () => {
     );
   });
 
-  it("are drawn with what is inside of their subgraphs when that is asked for", async () => {
+  it("are drawn with what is inside of their subgraphs when that is requested", async () => {
     const { body } = await web.service.request("POST", "/assistants/search", { graph_id: "research" });
     const page = await web.open(`/agents/${body[0].assistant_id}`);
     await page.locator("[data-node=study]").waitFor();

@@ -27,7 +27,7 @@ describe("an interrupt is answered in the form that its graph reads", () => {
     expect(questionOf({ id: "1", value }).choices[1]?.draft).toEqual({ amount: 5 });
   });
 
-  it("of LangGraph's HumanInterrupt, as a list where the question was one", () => {
+  it("of LangGraph's HumanInterrupt, as a list if the question was a list", () => {
     const ask = (config: object) => ({ action_request: { action: "mail", args: { to: "a" } }, config });
     expect(resumes([ask({ allow_ignore: false })], { to: "b" })).toEqual({
       Approve: [{ type: "accept", args: null }],
@@ -39,7 +39,7 @@ describe("an interrupt is answered in the form that its graph reads", () => {
     });
   });
 
-  it("of LangChain's review of tool calls: one decision a call, and no way that one of them does not allow", () => {
+  it("of LangChain's review of tool calls: one decision per call, and only decisions that all calls allow", () => {
     const value = {
       action_requests: [
         { name: "mail", args: { to: "a" } },
@@ -65,7 +65,7 @@ describe("an interrupt is answered in the form that its graph reads", () => {
     });
   });
 
-  it("of a question for a token: by going there first, and only to the web", () => {
+  it("of a request for a token: by opening its address first, which must be http or https", () => {
     const value = { message: "Let me in", auth_url: "https://example.com/authorize" };
     expect(questionOf({ id: "1", value })).toMatchObject({ text: "Let me in", link: value.auth_url });
     expect(questionOf({ id: "1", value: { auth_url: "javascript:alert(1)" } }).link).toBeUndefined();

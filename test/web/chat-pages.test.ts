@@ -156,7 +156,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page", () => {
       expect(await typesOf(page)).toEqual(["human", "ai", "tool", "ai"]);
     });
 
-    it("shows an interrupt, also after a reload, and continues with the response", async () => {
+    it("shows an interrupt, even after a reload, and continues with the response", async () => {
       const page = await open(file, params, "support_desk");
       await send(page, "refund order 1042");
       await refund(page).waitFor();

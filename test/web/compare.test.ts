@@ -113,7 +113,7 @@ describeInBrowser("the compare page", () => {
     return found as NonNullable<typeof found>;
   };
 
-  it("says what differs from the baseline, by how much, and whether that is sure", async () => {
+  it("shows what differs from the baseline, by how much, and whether that is significant", async () => {
     const page = await open();
     expect(await cell(page, "correct", 0).innerText()).toMatch(/0\.\d+[\s\S]*n 240/);
     const { wins, losses } = await pair(1, "correct");
@@ -128,7 +128,7 @@ describeInBrowser("the compare page", () => {
     expect(await cell(page, "errors", 0).innerText()).toContain("4 (1.7 %)");
   });
 
-  it("asks for its rows while its own code is still on the way", async () => {
+  it("requests its rows while its own code is still loading", async () => {
     const page = await web.open("/experiments");
     const asked = page.waitForRequest(/compared-rows$/);
     await page.route(/assets\/compare-page/, async (route) => {
@@ -272,7 +272,7 @@ describeInBrowser("the compare page", () => {
     expect(search(page).row).toBeUndefined();
   });
 
-  it("draws what is seen of the table, and says to screen readers which rows and columns those are", async () => {
+  it("renders the visible part of the table, and gives screen readers the row and column numbers", async () => {
     const page = await open("&without=");
     await page.setViewportSize({ width: 800, height: 700 });
     const table = page.getByRole("table", { name: "Examples" });
@@ -297,7 +297,7 @@ describeInBrowser("the compare page", () => {
     await expectAccessible(page);
   });
 
-  it("scrolls to the row that a key chooses, as far as it is seen whole", async () => {
+  it("scrolls to the row that a key selects until it is fully visible", async () => {
     const page = await open();
     const region = page.getByRole("region", { name: "Examples" });
     const isSeen = () =>
@@ -315,7 +315,7 @@ describeInBrowser("the compare page", () => {
     await expect.poll(isSeen).toBe(true);
   });
 
-  it("opens the row of a URL, also one outside the visible range", async () => {
+  it("opens the row of a URL, including one outside the visible range", async () => {
     const { body } = await post(`/app/api/datasets/${dataset}/compared-rows`, {
       session_ids: sessions,
       offset: 200,
@@ -326,7 +326,7 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("dialog").getByText("Example #201").waitFor();
   });
 
-  it("takes scores and remarks in place, and shows what they add up to", async () => {
+  it("accepts scores and comments in place, and shows the resulting statistics", async () => {
     const page = await open();
     await page.getByText(/^3\. How do I ask/).click();
     const run = page.getByRole("dialog").getByRole("region", { name: "small v3" });
@@ -349,7 +349,7 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("row", { name: /^reviewed/ }).waitFor({ state: "detached" });
   });
 
-  it("has on a phone one experiment below the other, and room for the examples once they are narrowed", async () => {
+  it("shows one experiment below the other on a phone, and leaves room for the examples once they are filtered", async () => {
     const page = await open("", { narrow: true });
     const matrix = page.getByRole("region", { name: "Scores by experiment" });
     const { losses } = await pair(2, "correct");
@@ -400,7 +400,7 @@ describeInBrowser("the compare page", () => {
     await page.getByText("3 of 10").waitFor();
   });
 
-  it("exports what is seen: the filtered rows with the columns that are shown", async () => {
+  it("exports the view: the filtered rows with the visible columns", async () => {
     const page = await open(`&failed=${sessions[0]}&without=score:tone,score:toxicity`);
     const downloading = page.waitForEvent("download");
     await page.keyboard.press("e");
@@ -461,7 +461,7 @@ describeInBrowser("the compare page", () => {
     await page.locator("span[style*=color-mix]").first().waitFor({ state: "detached" });
   });
 
-  it("says what to do without experiments, and what the server says of unknown ones", async () => {
+  it("shows what to do without experiments, and the server's error message for unknown ones", async () => {
     const page = await web.open(`/experiments/datasets/${dataset}/compare`);
     await page.getByText("Select experiments to compare").waitFor();
     await page.getByRole("checkbox", { name: "small v3" }).click();
@@ -472,7 +472,7 @@ describeInBrowser("the compare page", () => {
     await nowhere.getByRole("alert").getByText("not found").waitFor();
   });
 
-  it("is legible to everybody, wide and narrow, light and dark", async () => {
+  it("is accessible on wide and narrow screens, in light and dark themes", async () => {
     await takePictures(web, "compare", address(), ready);
     await takePictures(web, "compare-row", address(), async (page) => {
       await ready(page);

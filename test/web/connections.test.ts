@@ -35,7 +35,7 @@ describeInBrowser("the connections", () => {
     await page.getByText("Acme account connected").first().waitFor();
   };
 
-  it("say what a provider is for, and make one whose secret is never seen again", async () => {
+  it("explain what a provider is for, and create one whose secret is never shown again", async () => {
     const page = await web.open("/connections");
     await page.getByText("No providers yet").waitFor();
     await page.keyboard.press("n");
@@ -84,7 +84,7 @@ describeInBrowser("the connections", () => {
       .toBe(false);
   });
 
-  it("are legible to everybody, wide and narrow, light and dark", async () => {
+  it("are accessible on wide and narrow screens, in light and dark themes", async () => {
     await takePictures(web, "connections", "/connections", (page) => page.getByText("Set as default").waitFor());
   });
 
@@ -133,7 +133,7 @@ describeInBrowser("the connections", () => {
       await page.getByLabel("MCP server", { exact: true }).fill(`${mcp.url}/mcp`);
     };
 
-    it("say why none was found where a server does not say who gives out its tokens", async () => {
+    it("show why none was found when a server does not name its authorization server", async () => {
       mcp.reply = () => ({ status: 404 });
       const page = await web.open("/connections", { refused: [400] });
       await begin(page);
@@ -146,7 +146,7 @@ describeInBrowser("the connections", () => {
       expect(await page.getByLabel("MCP server", { exact: true }).inputValue()).toBe(`${mcp.url}/mcp`);
     });
 
-    it("make a provider of what the server says of itself, at which accounts are connected", async () => {
+    it("create a provider from the metadata of the server, at which accounts are connected", async () => {
       const resource = `${mcp.url}/mcp`;
       mcp.reply = ({ path }) =>
         path === METADATA ? { body: { resource, authorization_servers: [oauth.url] } } : { status: 401 };

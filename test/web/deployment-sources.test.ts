@@ -9,7 +9,7 @@ import { describeInBrowser, expectAccessible, WebTest } from "./browser.ts";
 /** A deployment is built and started within this time, in ms, also on a busy machine. */
 const DEPLOYED_MS = 60_000;
 
-describeInBrowser("deployments of what is elsewhere", () => {
+describeInBrowser("deployments of repositories and images", () => {
   let web: WebTest;
   let folder: string;
   let commit: string;
@@ -50,7 +50,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
     return page;
   };
 
-  it("are made of a branch of a git repository, and say which commit it was", async () => {
+  it("are created from a branch of a git repository, and show the commit", async () => {
     const page = await open();
     await begin(page, "from git", "Git repository");
     await page.getByLabel("Repository", { exact: true }).fill(`file://${folder}`);
@@ -67,7 +67,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
       .waitFor();
   });
 
-  it("say in the server's words what is wrong with a repository, and keep what was typed", async () => {
+  it("show the server's error message for a repository, and keep what was typed", async () => {
     const page = await open([400, 422]);
     await begin(page, "mistyped", "Git repository");
     await page.getByLabel("Repository", { exact: true }).fill("not a repository");
@@ -83,7 +83,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
     expect(await latest(page).innerText()).toContain("couldn't find remote ref nobody/has/this");
   });
 
-  it("are made of an image, and say that there is no Docker to run it", async () => {
+  it("are created from an image, and report that Docker is not available", async () => {
     const page = await open();
     await begin(page, "from an image", "Image");
     await page.getByLabel("Image", { exact: true }).last().fill("registry.example.com/team/agent:1");

@@ -46,7 +46,7 @@ describeInBrowser("the deployments", () => {
     await page.getByText(/^3 files/).waitFor();
   };
 
-  it("say what they are while there are none, and refuse a folder without a project", async () => {
+  it("explain what they are while there are none, and refuse a folder without a project", async () => {
     const page = await web.open("/deployments");
     await page.getByText("No deployments yet").waitFor();
     await page.keyboard.press("n");
@@ -100,7 +100,7 @@ describeInBrowser("the deployments", () => {
     });
   });
 
-  it("take other secrets for a second revision, and go back to the first", async () => {
+  it("use other secrets for a second revision, and roll back to the first", async () => {
     const page = await web.open(`/deployments/${id}?tab=secrets`);
     await page.getByRole("list", { name: "Secrets" }).getByText("COLOUR").waitFor();
     expect(await page.content()).not.toContain("green");
@@ -121,7 +121,7 @@ describeInBrowser("the deployments", () => {
     expect(await rows(page).count()).toBe(3);
   });
 
-  it("interrupt a build that does not end, while what serves goes on", async () => {
+  it("interrupt a build that does not end, while the live revision continues", async () => {
     const endless = writeFiles(temporaryFolder(), {
       "langgraph.json": JSON.stringify({ graphs: { agent: "./dist/agent.mjs:graph" } }),
       "package.json": JSON.stringify({ scripts: { build: "node build.mjs" } }),
@@ -169,7 +169,7 @@ describeInBrowser("the deployments", () => {
     ["deployments", "", "build failed"],
     ["deployment", "/:id", "build failed"],
     ["deployment-logs", "/:id?tab=logs&logs=deploy&revision=:first", "another line"],
-  ])("are legible to everybody, wide and narrow, light and dark: %s", async (name, path, text) => {
+  ])("are accessible on wide and narrow screens, in light and dark themes: %s", async (name, path, text) => {
     const { resources } = await get(`/v2/deployments/${id}/revisions`);
     const address = `/deployments${path.replace(":id", id).replace(":first", resources.at(-1).id)}`;
     await takePictures(web, name, address, (page) => page.getByText(text).first().waitFor());

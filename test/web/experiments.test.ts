@@ -238,7 +238,7 @@ describeInBrowser("the pages of experiments", () => {
     expect([query.get("experiments"), query.get("baseline")]).toEqual([`${sessions[0]},${sessions[2]}`, sessions[0]]);
   });
 
-  it("say how far the newest is from the baseline, in the numbers of their comparison", async () => {
+  it("show the difference of the newest from the baseline, in the numbers of their comparison", async () => {
     const { dataset, at, sessions } = await withSample("Trends");
     const page = await web.open(at);
     const trends = page.getByRole("region", { name: "Trends across experiments" });
@@ -271,7 +271,7 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByText("Select two or more experiments to compare").waitFor();
   });
 
-  it("choose and name the baseline with the keyboard alone", async () => {
+  it("choose and name the baseline with the keyboard only", async () => {
     const { dataset, at, sessions } = await withSample("Keys");
     const page = await web.open(at);
     await rowOf(page, /v3/).waitFor();
@@ -494,7 +494,7 @@ describeInBrowser("the pages of experiments", () => {
     await page.waitForURL(new RegExp(`experiments=${sessions[1]}%2C${sessions[2]}`));
   });
 
-  it("close what is open by Esc, not the notice that came after it, which a click closes alone", async () => {
+  it("close the open dialog with Esc, not a later notice, which only a click closes", async () => {
     const { at } = await withSample("Layers");
     const page = await web.open(`${at}?tab=examples&q=voucher`);
     await page.getByText("Is there a way to use a voucher on my phone?").click();
@@ -610,7 +610,7 @@ describeInBrowser("the pages of experiments", () => {
     await expectAccessible(page);
   });
 
-  it("say in the server's words what is not there", async () => {
+  it("show the server's error message for what does not exist", async () => {
     const page = await web.open(`/experiments/sessions/${crypto.randomUUID()}`, { refused: [404] });
     await page.getByText("Session not found").waitFor();
     await page.goto(`${web.url}/app/experiments/datasets/${crypto.randomUUID()}`);
@@ -618,11 +618,11 @@ describeInBrowser("the pages of experiments", () => {
     await expectAccessible(page);
   });
 
-  it("begin with a page that is legible to everybody", async () => {
+  it("begin with a page that is accessible", async () => {
     await takePictures(web, "start", "", (page) => page.getByText("Deployed agents appear here").waitFor());
   });
 
-  it("are legible to everybody, wide and narrow, light and dark", async () => {
+  it("are accessible on wide and narrow screens, in light and dark themes", async () => {
     const { at, sessions } = await withSample("Pictures");
     const chosen = `${at}?chosen=${sessions[0]},${sessions[2]}`;
     await takePictures(web, "dataset", chosen, (page) =>

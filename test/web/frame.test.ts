@@ -9,14 +9,14 @@ describeInBrowser("the frame of an open service", () => {
   afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
-  it("comes to a page without a key, from the address that the program prints", async () => {
+  it("opens a page without a key, from the address that the program prints", async () => {
     const page = await web.open("");
     await page.goto(web.url);
     await page.getByRole("heading", { name: "Recent threads" }).waitFor();
     expect(page.url()).toMatch(/\/app\/?$/);
   });
 
-  it("has all pages on a phone, none of them cut off or over another", async () => {
+  it("has all pages on a phone, without clipped or overlapping content", async () => {
     for (const [path, label] of [
       ["/settings", "Settings"],
       ["/experiments", "Experiments"],
@@ -43,7 +43,7 @@ describeInBrowser("the frame of an open service", () => {
     }
   });
 
-  it("finds a page by its name with the keyboard alone", async () => {
+  it("finds a page by its name with the keyboard only", async () => {
     const page = await web.open("/nowhere");
     await page.getByRole("heading", { name: "Page not found" }).waitFor();
     await page.keyboard.press("Control+k");
@@ -57,7 +57,7 @@ describeInBrowser("the frame of an open service", () => {
     expect(new URL(page.url()).pathname).toBe("/app/settings");
   });
 
-  it("lists the keys of the page, and does not take letters out of what people write", async () => {
+  it("lists the shortcuts of the page, and does not intercept letters while the user types", async () => {
     const page = await web.open("/settings?section=workspaces");
     await page.getByRole("row", { name: /default/ }).waitFor();
     await page.keyboard.press("?");
@@ -120,7 +120,7 @@ describeInBrowser("the frame of an open service", () => {
   });
 
   it.each(["/threads/latest", "/experiments/sessions/latest", "/deployments/latest"])(
-    "explains an ID in the address that is none, without a useless retry: %s",
+    "explains an invalid ID in the address, without a useless retry: %s",
     async (path) => {
       const page = await web.open(path, { refused: [404, 422] });
       await page.getByRole("alert").getByText("The address of this page has an invalid ID").waitFor();

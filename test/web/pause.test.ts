@@ -23,7 +23,7 @@ describe("a pause of the web app", () => {
     expect([getEventListeners(abort.signal, "abort").length, timers()]).toEqual([0, before]);
   });
 
-  it("is over at once when it was aborted before", async () => {
+  it("ends at once when it was aborted before", async () => {
     const signal = AbortSignal.abort();
     await pause(LONG_MS, signal);
     expect(getEventListeners(signal, "abort")).toHaveLength(0);

@@ -166,7 +166,7 @@ describe("the messages in a payload", () => {
     expect(toolResultsOf(messages).get("t1")?.content).toBe("yes");
   });
 
-  it("are not taken for what they are not: other payloads are texts and trees", () => {
+  it("are not recognized in other payloads, which are shown as texts and trees", () => {
     expect(shown({ question: "Why?", top_k: 3 })).toEqual([
       ["question", "Why?"],
       ["Other fields", { top_k: 3 }],

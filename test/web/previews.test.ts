@@ -166,7 +166,7 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await key.waitFor({ state: "detached" });
   });
 
-  it("save for a score that lower values are better", async () => {
+  it("store that lower values of a score are better", async () => {
     const page = await web.open(compare());
     const line = page.getByRole("row", { name: /^hallucination/ });
     await line.getByText("12 better").waitFor();

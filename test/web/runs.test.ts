@@ -24,13 +24,13 @@ describeInBrowser("the runs", () => {
   const read = async ({ thread_id, run_id }: Wire) =>
     (await web.service.request("GET", `/threads/${thread_id}/runs/${run_id}`)).body;
 
-  it("say what to do while there are none", async () => {
+  it("explain what to do while there are none", async () => {
     const page = await web.open("/runs");
     await page.getByText("No runs yet").waitFor();
     expect(await page.locator("pre").innerText()).toContain(`curl ${web.url}/runs`);
   });
 
-  it("are seen as they start and end, and one is cancelled so that its steps stay", async () => {
+  it("appear as they start and end, and one is cancelled so that its steps stay", async () => {
     const page = await web.open("/runs");
     const run = await newRun(SLOW);
     const row = rowOf(page, run);
@@ -43,7 +43,7 @@ describeInBrowser("the runs", () => {
     expect((await web.service.request("GET", `/threads/${run.thread_id}/state`)).body.values.steps).toContain("in");
   });
 
-  it("open with what they were given, and one is cancelled so that nothing of it is left", async () => {
+  it("open with their inputs, and one is cancelled so that nothing of it is left", async () => {
     const run = await newRun(SLOW);
     const page = await web.open("/runs?status=active");
     await rowOf(page, run).getByRole("link").first().click();
@@ -61,7 +61,7 @@ describeInBrowser("the runs", () => {
     expect(new URL(page.url()).search).toBe("?status=active");
   });
 
-  it("are cancelled several at a time: those that were chosen, or all that wait", async () => {
+  it("are cancelled several at a time: the selected ones, or all that wait", async () => {
     const thread_id = await newThread();
     const [first, second, third] = [
       await newRun(LATER, thread_id),
@@ -86,7 +86,7 @@ describeInBrowser("the runs", () => {
     expect((await read(second)).status).toBe("interrupted");
   });
 
-  it("are chosen by status, time, assistant and thread, all of it in the address", async () => {
+  it("are filtered by status, time, assistant and thread, with all filters in the address", async () => {
     const failed = await newRun({ assistant_id: "fails", input: { steps: ["in"] } });
     await web.service.request("GET", `/threads/${failed.thread_id}/runs/${failed.run_id}/join`);
     const page = await web.open("/runs");
@@ -119,7 +119,7 @@ describeInBrowser("the runs", () => {
     expect(new URL(page.url()).search).toBe("");
   });
 
-  it("are legible to everybody, wide and narrow, light and dark", async () => {
+  it("are accessible on wide and narrow screens, in light and dark themes", async () => {
     const running = await newRun(SLOW);
     for (const body of [LATER, { ...LATER, after_seconds: 0 }]) await newRun(body);
     await takePictures(web, "runs", "/runs", (page) => page.getByText("running").last().waitFor());

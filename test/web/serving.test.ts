@@ -42,7 +42,7 @@ describe("the pages", () => {
       expect(one.headers.get("content-security-policy")).toContain(rule);
   });
 
-  it("bring files that are compressed, and kept for ever when their name has a hash", async () => {
+  it("load files that are compressed, and cached permanently when their name has a hash", async () => {
     const script = scriptOf((await get("/app")).text);
     const { status, headers } = await get(`/app${script}`, { "accept-encoding": "gzip, br" });
     expect([
@@ -54,7 +54,7 @@ describe("the pages", () => {
     expect((await get("/app/icon.svg")).headers.get("cache-control")).toBe("no-cache");
   });
 
-  it("are not what answers for a file that is not there, or one elsewhere on the disk", async () => {
+  it("are not the response for a file that does not exist, or is elsewhere on the disk", async () => {
     for (const path of ["/app/assets/nothing.js", "/app/..%2f..%2fpackage.json", "/app/%2e%2e/%2e%2e/package.json"])
       expect([path, (await get(path)).text]).not.toEqual([path, expect.stringMatching(/threadmill-path|"name"/)]);
   });
@@ -92,7 +92,7 @@ describe("the pages", () => {
     expect((await get(address)).headers.get("location")).toBe(page);
   });
 
-  it("know below which prefix they are", async () => {
+  it("contain the prefix below which they are served", async () => {
     const config = CONFIG;
     const mounted = await startService({ database: "sqlite", config, env: { MOUNT_PREFIX: "/agents" } });
     const page = await mounted.request("GET", "/agents/app/threads");

@@ -11,7 +11,7 @@ describeInBrowser("the settings of a closed service", () => {
   afterEach(() => web.closePages());
   afterAll(() => web.stop());
 
-  it("are behind a sign-in that says when a key is wrong, and keeps the key out of addresses", async () => {
+  it("require a sign-in that reports an invalid key, and keeps the key out of addresses", async () => {
     const page = await web.open("/settings?section=keys", { refused: [401] });
     const key = page.getByLabel("API key");
     await expectAccessible(page);
@@ -30,7 +30,7 @@ describeInBrowser("the settings of a closed service", () => {
     expect(await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])")).toBe("[{},{}]");
   });
 
-  it("make a key that is shown once and works, and revoke it", async () => {
+  it("create a key that is shown once and works, and revoke it", async () => {
     const page = await web.open("/settings?section=keys", { key: ROOT_KEY });
     await page.getByRole("button", { name: "New key" }).click();
     await page.getByLabel("Name", { exact: true }).fill("laptop");
@@ -57,7 +57,7 @@ describeInBrowser("the settings of a closed service", () => {
     expect((await session()).status).toBe(401);
   });
 
-  it("make a workspace, its members, and look into it", async () => {
+  it("create a workspace with members, and switch to it", async () => {
     const page = await web.open("/settings?section=workspaces", { key: ROOT_KEY });
     await page.getByLabel("New workspace").fill("Research");
     await page.getByRole("button", { name: "Create", exact: true }).click();
@@ -96,7 +96,7 @@ describeInBrowser("the settings of a closed service", () => {
     await page.getByText("requires an API key with the scope admin").waitFor();
   });
 
-  it("are legible to everybody, wide and narrow, light and dark", async () => {
+  it("are accessible on wide and narrow screens, in light and dark themes", async () => {
     for (const name of ["ci", "notebook", "nightly experiments"])
       await web.service.request("POST", "/admin/keys", { name }, { "X-Api-Key": ROOT_KEY });
     const signedIn = { key: ROOT_KEY };

@@ -42,7 +42,7 @@ describeInBrowser("threads", () => {
     await page.keyboard.press("Enter");
   };
 
-  it("begin with a message, stop for a person, and go on to the end when it is approved", async () => {
+  it("begin with a message, stop for a person, and continue to the end when it is approved", async () => {
     const page = await web.open("/threads/new");
     const agents = page.getByRole("region", { name: "Agents" });
     await agents.getByRole("link", { name: /support_desk/ }).waitFor();
@@ -144,7 +144,7 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
-  it("show a run that goes on already, from its first token, and stop it with what it has done", async () => {
+  it("show a run that is already running from its first token, and stop it with its completed steps", async () => {
     const thread_id = await newThread();
     const { run_id } = await run(
       thread_id,
@@ -171,7 +171,7 @@ describeInBrowser("threads", () => {
     await question(page).getByText("Refund $129.00").waitFor();
   });
 
-  it("undo a run when that is asked for", async () => {
+  it("undo a run when that is requested", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Hello") });
     // A request for the run may be on its way when the run is deleted.
@@ -205,7 +205,7 @@ describeInBrowser("threads", () => {
     expect((await runsOf(thread_id)).filter(({ status }) => status === "interrupted").length).toBeGreaterThanOrEqual(3);
   });
 
-  it("go back in their history, and on from there another way", async () => {
+  it("go back in their history, and continue differently from there", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Where is order 1042?") });
     const page = await web.open(`/threads/${thread_id}`);
@@ -343,7 +343,7 @@ describeInBrowser("threads", () => {
     expect(beyond).toBe(0);
   });
 
-  it("never say that a step is still to come, also where the server's clock is ahead", async () => {
+  it("never show a step as a future one, even when the server's clock is ahead", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Hello") });
     const page = await web.open("/settings");
@@ -354,7 +354,7 @@ describeInBrowser("threads", () => {
     expect([...new Set(await times.allInnerTexts())]).toEqual(["just now"]);
   });
 
-  it("have their state as a tree, one key apart", async () => {
+  it("show their state as a tree, which a key opens", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Hello") });
     const page = await web.open(`/threads/${thread_id}`);
@@ -456,7 +456,7 @@ describeInBrowser("threads", () => {
     await conversation(page).getByText("Order 1044 (camping stove)").waitFor({ timeout: 8_000 });
   });
 
-  it("are found by words, status and metadata, all of it in the address", async () => {
+  it("are found by words, status and metadata, with all filters in the address", async () => {
     const thread_id = await newThread({ customer: 7 });
     await run(thread_id, { input: say("Tell me a quokka joke") });
     await newThread({ customer: 8 });
@@ -586,7 +586,7 @@ describeInBrowser("threads", () => {
     return Math.round(seen_at - sent_at);
   }
 
-  it("are legible to everybody, wide and narrow, light and dark", { timeout: PICTURES_MS }, async () => {
+  it("are accessible on wide and narrow screens, in light and dark themes", { timeout: PICTURES_MS }, async () => {
     const thread_id = await newThread({ customer: 12 });
     await run(thread_id, { input: say("Where is my order 1043?") });
     await run(thread_id, { input: say("It does not fit. Refund it, please.") });

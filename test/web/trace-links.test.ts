@@ -23,7 +23,7 @@ describeInBrowser("the links between traces and other pages", () => {
   const post = async (path: string, body: object) => (await web.service.request("POST", path, body, key)).body;
   const pathOf = (page: Page) => page.url().replace(`${web.url}/app`, "");
 
-  it("open a run of any level from its id alone, as official clients print it", async () => {
+  it("open a run of any level by its id, as official clients print it", async () => {
     const { root, planModel } = await sendAgentTrace(client);
     const { session_id, app_path } = await client.read(planModel.id);
     const page = await open(`/runs/${planModel.id}`, [404]);

@@ -249,7 +249,7 @@ describeInBrowser("the pages of traces", () => {
     await page.getByText("No feedback yet").waitFor();
   });
 
-  it("are priced again with the prices of today", async () => {
+  it("are priced again with the current prices", async () => {
     const extra = { metadata: { ls_model_name: "house-1", usage_metadata: { input_tokens: 1_000, output_tokens: 0 } } };
     await client.post(run({ name: "call", run_type: "llm", session_name: "prices", extra }));
     await client.json("POST", "/api/v1/model-price-map", {

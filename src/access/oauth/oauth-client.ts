@@ -56,7 +56,7 @@ export interface AuthorizationResponse {
   scopes: readonly string[];
 }
 
-/** @throws errors that {@link describeFailure} describes, also when `iss` is not the provider's issuer */
+/** @throws errors that {@link describeFailure} describes, including when `iss` is not the provider's issuer */
 export async function exchangeCode(
   context: ProviderContext,
   provider: ProviderRow,

@@ -56,7 +56,7 @@ export const messageSend = z.object({
     messageId: id.min(1),
     contextId: id,
     taskId: z.string(),
-    role: z.literal(1, "must be that of the user"),
+    role: z.literal(1, "must be the user role"),
     parts: z.array(part).min(1, "must not be empty").max(1000),
   }),
   configuration: optional(
@@ -75,16 +75,16 @@ export const taskGet = z.object({ historyLength });
 
 export const taskList = z.object({
   contextId: id,
-  status: z.int().min(0, "must be a state of tasks"),
+  status: z.int().min(0, "must be a task state"),
   pageSize: optional(z.int().min(1).max(100)),
-  pageToken: z.string().regex(/^(\d{1,15}\.\d{1,15})?$/, "must be the nextPageToken of a list"),
+  pageToken: z.string().regex(/^(\d{1,15}\.\d{1,15})?$/, "must be the nextPageToken of a previous response"),
   historyLength,
   statusTimestampAfter: optional(z.iso.datetime({ offset: true, error: "must be a time in ISO 8601" })),
   includeArtifacts: optional(z.boolean()),
 });
 export type TaskList = z.output<typeof taskList>;
 
-const card = jsonResponse(jsonObject, "The agent card, in the format of the version of the protocol in `A2A-Version`.");
+const card = jsonResponse(jsonObject, "The agent card, in the format of the protocol version in `A2A-Version`.");
 
 export const a2aRoutes = routeGroup("A2A", {
   /** The handler checks the body and authorizes each method. */
@@ -93,7 +93,7 @@ export const a2aRoutes = routeGroup("A2A", {
     path: "/a2a/{assistant_id}",
     summary: "Call a method of the A2A protocol",
     description:
-      "JSON-RPC 2.0, in the versions 1.0 and 0.3 of the protocol. Streaming methods respond with server-sent events. Errors of a method have the status 200.",
+      "JSON-RPC 2.0, in versions 1.0 and 0.3 of the protocol. Streaming methods respond with server-sent events. Method errors have the status 200.",
     request: { params: z.object({ assistant_id: assistantId }), body: jsonBody(jsonObject) },
     responses: { 200: jsonResponse(jsonObject, "The JSON-RPC response."), ...errorResponses(404, 413) },
   },

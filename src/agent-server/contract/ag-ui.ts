@@ -36,7 +36,7 @@ const binaryPart = z
 const part = z.discriminatedUnion("type", [textPart, mediaPart, binaryPart]);
 export type AgUiPart = z.output<typeof part>;
 
-const content = z.union([z.string(), z.array(part)], "must be a text or a list of text, media and binary parts");
+const content = z.union([z.string(), z.array(part)], "must be a string or a list of text, media and binary parts");
 
 const toolCall = z.object({
   id,
@@ -53,7 +53,7 @@ const message = z.discriminatedUnion("role", [
   }),
   z.object({ role: z.literal("tool"), id, content, toolCallId: id, error: optional(z.string()) }),
   z.object({ role: z.literal("system"), id, content }),
-  // These are no input of the graph: the first configures the agent, the others are for display.
+  // These are not input of the graph: the first configures the agent, the others are for display.
   z.object({ role: z.enum(["developer", "reasoning", "activity"]), id }),
 ]);
 export type AgUiMessage = z.output<typeof message>;
@@ -87,9 +87,9 @@ export const runAgentInput = z
   .object({
     threadId: id.openapi({
       description:
-        "The UUID of a thread, or any other text, which has its own thread. The thread is created if it does not exist.",
+        "The UUID of a thread, or any other text that identifies a thread. The thread is created if it does not exist.",
     }),
-    runId: id.openapi({ description: "Repeated in the events. It is not the ID of the run." }),
+    runId: id.openapi({ description: "Repeated in the events. The server gives the run another ID." }),
     protocolVersion: optional(z.string()),
     state: optional(jsonObject).openapi({
       description: "State of the client. Keys whose values differ from the thread's state become input.",

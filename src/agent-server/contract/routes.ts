@@ -51,7 +51,7 @@ export const agentServerInfo = {
     { name: "Store", description: "JSON objects shared by graphs and clients." },
     { name: "UI", description: "The project's React components, which pages load." },
     { name: "AG-UI", description: "Runs for clients of the AG-UI protocol, such as CopilotKit." },
-    { name: "A2A", description: "Assistants for other agents, in the Agent2Agent protocol." },
+    { name: "A2A", description: "Assistants as agents for other agents, over the Agent2Agent protocol." },
     { name: "System", description: "Server health and version." },
   ],
 };

@@ -117,7 +117,7 @@ export class AppHost {
     try {
       return await fetchByMessages(message, request.signal, send, onEnd);
     } catch (error) {
-      if (isHostLost(error)) throw new ApiError("app_failed", { reason: "Its graph host has ended." }, error);
+      if (isHostLost(error)) throw new ApiError("app_failed", { reason: "Its graph host ended." }, error);
       throw error;
     }
   }

@@ -119,7 +119,7 @@ interface ThreadSocketOptions {
   streams: ThreadStreams;
   /** See {@link StreamOptions}. */
   isPython: boolean;
-  /** Executes a command that is no subscription. */
+  /** Executes a command that is not a subscription. */
   execute(command: ProtocolCommand): Promise<object>;
   parse(text: string): Promise<unknown>;
   /** Aborted when the caller loses access. */
@@ -214,7 +214,7 @@ class ThreadSocket {
     const subscription_id = String(++this.#count);
     await this.#send({ type: "success", id, result: { subscription_id }, meta: { thread_id } });
     if (this.#position === undefined || after < this.#position) {
-      // One reader for all subscriptions keeps their events in the order of the thread. It begins again where the new one begins.
+      // One reader for all subscriptions keeps their events in the order of the thread. It begins again at the position of the new subscription.
       this.#reader.abort(new Error("Another reader begins earlier."));
       for (const subscription of this.#subscriptions.values()) subscription.seen ??= this.#position;
       this.#reader = reader;
@@ -299,7 +299,7 @@ class ThreadSocket {
 
   #send = (message: object): Promise<void> => this.#sendText(JSON.stringify(message));
 
-  /** Resolves when the text is written, also if the connection is closed: `close` ends its streams. */
+  /** Resolves when the text is written or the connection is closed: `close` ends its streams. */
   #sendText(text: string): Promise<void> {
     return new Promise((resolve) => this.#socket.send(text, () => resolve()));
   }

@@ -42,7 +42,7 @@ export interface TaskFilter {
   changed_from?: number | undefined;
 }
 
-/** Runs whose thread was deleted, has expired or is hidden are no tasks. */
+/** Runs whose thread was deleted, has expired or is hidden are not tasks. */
 function tasksOf(tx: Tx, filter: TaskFilter) {
   const { tenant_id, access, assistant_id, run_id, thread_id, state, changed_from } = filter;
   let query = tx.k

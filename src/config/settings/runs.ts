@@ -15,7 +15,7 @@ export const runSettings = {
   python: setting(["--python <path>", "THREADMILL_PYTHON"], text, {
     shown_default: "found",
     meaning:
-      "Python interpreter that executes Python graphs. Default: the virtual environment of the project, the active environment, or the first Python on the PATH that fits ([Python graphs](python.md#interpreter)).",
+      "Python interpreter that executes Python graphs. Default: the virtual environment of the project, the active environment, or the first suitable Python on the PATH ([Python graphs](python.md#interpreter)).",
   }),
   python_hosts: setting(["--python-hosts <number>", "THREADMILL_PYTHON_HOSTS"], integer(1, 256), {
     shown_default: "`dev`: 1; `serve`: as many as `THREADMILL_HOSTS`, at most 4",
@@ -25,7 +25,7 @@ export const runSettings = {
   python_spare: setting("THREADMILL_PYTHON_SPARE", enabled, {
     default: "1",
     meaning:
-      "Keep one Python process ready that has imported LangGraph, for reloads and for hosts that are lost. It uses 70 MB.",
+      "Keep one spare Python process that has imported LangGraph, for reloads and to replace lost hosts. It uses 70 MB.",
   }),
   jobs_per_worker: setting("N_JOBS_PER_WORKER", integer(1, 10_000), {
     visibility: "public",

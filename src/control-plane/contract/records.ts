@@ -167,7 +167,7 @@ export const Revision = z
     source_revision_config: SourceRevisionConfig,
     can_redeploy: z.boolean().openapi({
       description:
-        "Whether the revision was `DEPLOYED` before and its build still exists. Another revision in progress prevents a redeployment, too.",
+        "Whether the revision was `DEPLOYED` before and its build still exists. While another revision is in progress, redeployment fails even if this field is true.",
     }),
     created_at: timestamp,
     updated_at: timestamp,

@@ -4,7 +4,7 @@ import { annotationQueueRoutes } from "../contract/annotation-queues/queues.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { apiUrlOf, type Routes } from "./route.ts";
 
-/** @param platform serves routes below `/platform`, also for clients whose base URL does not contain `/api/v1` */
+/** @param platform serves routes below `/platform`, including for clients whose base URL does not contain `/api/v1` */
 export function serveAnnotationQueues(
   v1: Routes,
   platform: Routes,

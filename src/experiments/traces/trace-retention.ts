@@ -33,7 +33,7 @@ export const retentionOperations = (database: Database) => ({
       }
       for (let after: string | undefined = FIRST_TRACE_ID; after !== undefined; ) {
         const from: RootlessFrom = { ...session, before_us, after };
-        // Most sessions have none, and a read locks nothing.
+        // Most sessions have no expired traces without a root. This check takes no lock.
         if ((await rootlessTraces(database.read, { ...from, limit: 1 })).length === 0) break;
         const step = await database.write((tx) => sweepRootless(tx, session, from));
         deleted += step.deleted;
@@ -52,7 +52,7 @@ async function sweepNext(tx: Tx, session: Session, before_us: number, after: Run
   return { deleted: await deleteExpired(tx, session, ids), last: roots.at(-1) };
 }
 
-/** As {@link sweepNext}, for traces without a root. */
+/** Like {@link sweepNext}, for traces without a root. */
 async function sweepRootless(tx: Tx, session: Session, from: RootlessFrom) {
   if (!(await lockSession(tx, session))) return { deleted: 0, last: undefined };
   const ids = await rootlessTraces(tx, { ...from, limit: MAX_TRACES });

@@ -5,7 +5,7 @@ import { WorkerRpc } from "../lib/worker-rpc.ts";
 /** Larger bodies are parsed in another thread. Sending a smaller body to a thread takes longer than parsing it. */
 const LARGE_BYTES = 256 * 1024;
 
-/** Texts of this service from which little is read: here, the result of another thread takes less time than the text. */
+/** Longer texts of this service are parsed in another thread if little is read from them, because the result is small. */
 const LARGE_LENGTH = 32 * 1024;
 
 type Body = Uint8Array | string;

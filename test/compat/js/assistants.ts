@@ -24,7 +24,7 @@ export function assistantScenarios(newClient: NewClient): void {
       expect(await assistants.get(created.assistant_id)).toEqual(created);
     });
 
-    it("have defaults for what is not sent", async () => {
+    it("have defaults for omitted fields", async () => {
       const created = await newClient().assistants.create({ graphId: "agent" });
       expect(created).toMatchObject({
         name: "Untitled",
@@ -36,13 +36,13 @@ export function assistantScenarios(newClient: NewClient): void {
       });
     });
 
-    it("of a graph's own are there from the start, under an id made from its name", async () => {
+    it("exist for each graph from the start, under an id derived from the graph's name", async () => {
       const found = await newClient().assistants.get("fe096781-5601-53d2-b2f6-0d3403f7e9ca");
       expect(found).toMatchObject({ graph_id: "agent", name: "agent", version: 1, metadata: { created_by: "system" } });
       expect(await newClient().assistants.get("agent")).toEqual(found);
     });
 
-    it("with a taken id are refused, or answered as they are", async () => {
+    it("with a taken id are refused, or returned unchanged", async () => {
       const { assistants } = newClient();
       const first = await assistants.create({ graphId: "agent", name: "first" });
       const second = { graphId: "agent", assistantId: first.assistant_id, name: "second" };

@@ -24,7 +24,7 @@ export function cancelScenarios(newClient: NewClient): void {
       await rest;
     });
 
-    it("a run that has not begun keeps it from ever beginning", async () => {
+    it("a run that has not started prevents it from starting", async () => {
       const { runs } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       const pending = await runs.create(thread_id, "echo", { input: { text: "never" } });
@@ -36,7 +36,7 @@ export function cancelScenarios(newClient: NewClient): void {
       expect((await newClient().threads.getState(thread_id)).values).toEqual({ steps: ["arrived"] });
     });
 
-    it("with rollback undoes the run, also for clients that wait for it", async () => {
+    it("with rollback undoes the run, even for clients that wait for it", async () => {
       const { runs, threads } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       const joined = runs.join(thread_id, run_id);
@@ -94,7 +94,7 @@ export function cancelScenarios(newClient: NewClient): void {
       expect(paused).toMatchObject({ steps: ["arrived", "asked again", "arrived"] });
     });
 
-    it("ends what joins the run, without an error", async () => {
+    it("ends joins of the run without an error", async () => {
       const { runs } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       const joined = gather(runs.joinStream(thread_id, run_id, { lastEventId: "-1" }));

@@ -46,7 +46,7 @@ export function interruptScenarios(newClient: NewClient): void {
     });
 
     it.each([["text"], [{ any: ["object", { at: "all" }] }], [[1, 2]], [true], [false], [0], [""], [null]])(
-      "take %o for an answer",
+      "accept %o as an answer",
       async (resume) => {
         const { runs } = newClient();
         const thread_id = await newThread();
@@ -80,7 +80,7 @@ export function interruptScenarios(newClient: NewClient): void {
       expect(nodes).toEqual(["approve", "tools", "agent"]);
     });
 
-    it("at a breakpoint pause without a question, and go on without an answer", async () => {
+    it("at a breakpoint pause without a question, and continue without an answer", async () => {
       const { runs, threads } = newClient();
       const thread_id = await newThread();
       const paused = await runs.wait(thread_id, "agent", { input: {}, interruptBefore: ["finish"] });
@@ -96,7 +96,7 @@ export function interruptScenarios(newClient: NewClient): void {
       expect((await threads.get(thread_id)).status).toBe("idle");
     });
 
-    it("after every node pause a run that goes on step by step", async () => {
+    it("after every node pause a run that continues step by step", async () => {
       const { runs, threads } = newClient();
       const thread_id = await newThread();
       const nexts: string[][] = [];

@@ -45,7 +45,7 @@ export function runScenarios(newClient: NewClient): void {
       expect(await runs.join(thread_id, run?.run_id as string)).toHaveProperty("__error__.error", "RangeError");
     });
 
-    it("that need more steps than they may take fail by LangGraph's own error", async () => {
+    it("that exceed the maximum number of steps fail with LangGraph's own error", async () => {
       const wait = newClient().runs.wait(await newThread(), "agent", { input: {}, config: { recursion_limit: 1 } });
       await expect(wait).rejects.toThrow("GraphRecursionError");
     });
@@ -92,7 +92,7 @@ export function runScenarios(newClient: NewClient): void {
       expect(await threads.getHistory(thread_id)).toEqual([]);
     });
 
-    it("need a thread, an assistant, and a body that holds to the contract", async () => {
+    it("need a thread, an assistant, and a body that matches the contract", async () => {
       const { runs } = newClient();
       const thread_id = await newThread();
       const missing = unique();
@@ -106,7 +106,7 @@ export function runScenarios(newClient: NewClient): void {
       await expect(runs.create(thread_id, "echo", odd)).rejects.toEqual(httpError(422, "stream_mode"));
     });
 
-    it("make their thread when they are created_runs to", async () => {
+    it("create their thread on request", async () => {
       const { runs, threads } = newClient();
       const thread_id = unique();
       await runs.wait(thread_id, "echo", { input: { text: "hi" }, ifNotExists: "create" });

@@ -133,7 +133,7 @@ export function stateScenarios(newClient: NewClient): void {
       expect(done).toMatchObject({ topic: "wasps", trail: ["begin", "look", "dig", "fill", "finish plainly"] });
     });
 
-    it("are not changed while a run is under way", async () => {
+    it("are not changed while a run is in progress", async () => {
       const { threads, runs } = newClient();
       const { thread_id, run_id, rest } = await startWaiting(newClient());
       const update = () => threads.updateState(thread_id, { values: { steps: ["by hand"] } });

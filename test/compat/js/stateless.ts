@@ -41,7 +41,7 @@ export function statelessScenarios(newClient: NewClient): void {
       expect(again).toEqual(events);
     });
 
-    it("keep their thread when they are created_run to", async () => {
+    it("keep their thread on request", async () => {
       const { runs, threads } = newClient();
       const metadata = { key: unique() };
       // The client sends it, and its types do not know it.
@@ -51,7 +51,7 @@ export function statelessScenarios(newClient: NewClient): void {
       expect(await runs.list(kept[0]?.thread_id as string)).toMatchObject([{ status: "success" }]);
     });
 
-    it("are created several at once, and answered in the order asked for", async () => {
+    it("are created in batches, and returned in the order of the request", async () => {
       const { runs } = newClient();
       const bodies = [
         { assistantId: "echo", input: { text: "one" } },
@@ -71,7 +71,7 @@ export function statelessScenarios(newClient: NewClient): void {
       expect(await last(created[2]?.run_id as string)).toMatchObject({ echo: "three" });
     });
 
-    it("of a batch are refused together when one of them is wrong", async () => {
+    it("of a batch are refused together when one of them is invalid", async () => {
       const batch = newClient().runs.createBatch([
         { assistantId: "echo", input: {} },
         { assistantId: "nobody", input: {} },

@@ -32,7 +32,7 @@ export function streamScenarios(newClient: NewClient): void {
       ]);
     });
 
-    it("carry messages as pieces, each with where it comes from", async () => {
+    it("carry message chunks, each with its origin", async () => {
       const events = await stream("support_desk", { ...ASK, streamMode: "messages-tuple" });
       expect(namesOf(events)).toEqual(["metadata", "messages"]);
       const pieces = dataOf(events, "messages") as [ClientEvent["data"], ClientEvent["data"]][];
@@ -85,7 +85,7 @@ export function streamScenarios(newClient: NewClient): void {
       expect(events.at(-1)?.data).toEqual({ error: "RangeError", message: 'There is no color "octarine".' });
     });
 
-    it("can be read again from the start, as often as one likes", async () => {
+    it("can be read again from the start, any number of times", async () => {
       const { runs } = newClient();
       const thread_id = await newThread();
       const events = await gather(
@@ -96,7 +96,7 @@ export function streamScenarios(newClient: NewClient): void {
       expect(await again()).toEqual(events);
     });
 
-    it("are joined from the start while they go on", async () => {
+    it("can be joined from the start while they continue", async () => {
       const { runs } = newClient();
       const thread_id = await newThread();
       const { run_id } = await runs.create(thread_id, "research", {
@@ -110,7 +110,7 @@ export function streamScenarios(newClient: NewClient): void {
       expect(dataOf(joined, "custom").at(-1)).toMatchObject({ step: "write" });
     });
 
-    it("go on after the last event that was seen", async () => {
+    it("continue after the last event that was received", async () => {
       const { runs } = newClient();
       const thread_id = await newThread();
       const events = await gather(runs.stream(thread_id, "agent", { input: {}, streamMode: "updates" }));

@@ -21,7 +21,7 @@ export function threadProtocolScenarios(newClient: NewClient): void {
       return all;
     }
 
-    it("carry messages in pieces, tool calls and the output of a run", async () => {
+    it("carry message chunks, tool calls and the output of a run", async () => {
       const thread = open("support_desk");
       const texts = (async () => {
         const found: string[][] = [];
@@ -88,7 +88,7 @@ export function threadProtocolScenarios(newClient: NewClient): void {
       await thread.close();
     });
 
-    it("refuse what cannot be done", async () => {
+    it("refuse commands that cannot be executed", async () => {
       const thread = open("nobody");
       await expect(thread.run.start({ input: {} })).rejects.toMatchObject({ code: "invalid_argument" });
       await thread.close();

@@ -12,7 +12,7 @@ export function comparativeScenarios(target: GetTarget): void {
       return [one, two] as const;
     };
 
-    it("is kept with the names of its experiments", async () => {
+    it("is stored with the names of its experiments", async () => {
       const [one, two] = await twoExperiments();
       const id = unique();
       const createdAt = new Date("2026-02-01T10:00:00.123Z");
@@ -55,7 +55,7 @@ export function comparativeScenarios(target: GetTarget): void {
       return runs as [(typeof runs)[number]];
     };
 
-    it("is not made of experiments that do not exist, or of another dataset, or under a taken id", async () => {
+    it("is not created with experiments that do not exist or of another dataset, or under a taken id", async () => {
       const { client } = target();
       const [{ dataset, experiment }] = await twoExperiments();
       const elsewhere = await upload(target(), graded(1));

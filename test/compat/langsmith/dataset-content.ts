@@ -106,7 +106,7 @@ export function datasetContentScenarios(target: GetTarget): void {
   });
 
   describe("an example with attachments", () => {
-    it("has them as they were, and changes them", async () => {
+    it("returns them unchanged, and updates them", async () => {
       const { client } = target();
       const datasetId = await newDataset();
       const data = Uint8Array.of(0, 255, 10, 13, 45, 45, 128);

@@ -42,7 +42,7 @@ export function datasetScenarios(target: GetTarget): void {
       expect(await client.readDataset({ datasetName: body.dataset_name as string })).toEqual(dataset);
     });
 
-    it("is there, or is not", async () => {
+    it("exists, or does not exist", async () => {
       const { client } = target();
       const { dataset } = await upload(target(), graded(0));
       expect(await client.hasDataset({ datasetId: dataset.id })).toBe(true);
@@ -95,7 +95,7 @@ export function datasetScenarios(target: GetTarget): void {
       await expect(client.createDataset(name)).rejects.toEqual(conflict("Dataset already exists"));
     });
 
-    it("is changed in what is named, and keeps the rest", async () => {
+    it("is changed in the given fields, and keeps the others", async () => {
       const { client } = target();
       const other = await client.createDataset(unique());
       const made = await client.createDataset(unique(), { description: "by hand", metadata: { a: 1 } });
@@ -147,7 +147,7 @@ export function datasetScenarios(target: GetTarget): void {
       expect((await client.shareDataset(dataset.id)).share_token).not.toBe(shared.share_token);
     });
 
-    it("that is shared is read under its token, with its examples, for as long as it is", async () => {
+    it("that is shared is read under its token, with its examples, until it is no longer shared", async () => {
       const { client } = target();
       const { dataset } = await upload(target(), graded(3));
       const examples = await listed(client.listExamples({ datasetId: dataset.id }));

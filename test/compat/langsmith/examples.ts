@@ -30,7 +30,7 @@ export function exampleScenarios(target: GetTarget): void {
   };
 
   describe("an example", () => {
-    it("of an upload is read with what was expected of it", async () => {
+    it("of an upload is read with its expected outputs", async () => {
       const { client } = target();
       const body = graded(2);
       const { dataset } = await upload(target(), body);
@@ -48,7 +48,7 @@ export function exampleScenarios(target: GetTarget): void {
       });
     });
 
-    it("is created with everything that was said of it", async () => {
+    it("is created with all given fields", async () => {
       const { client } = target();
       const datasetId = await newDataset();
       const sourceRunId = unique();
@@ -75,7 +75,7 @@ export function exampleScenarios(target: GetTarget): void {
       expect((await client.readDataset({ datasetId })).example_count).toBe(2);
     });
 
-    it("is changed in what is named, and keeps the rest", async () => {
+    it("is changed in the given fields, and keeps the others", async () => {
       const { client } = target();
       const datasetId = await newDataset();
       const { name: datasetName } = await client.readDataset({ datasetId });
@@ -95,7 +95,7 @@ export function exampleScenarios(target: GetTarget): void {
       });
     });
 
-    it("keeps its splits when it is written back as it was read", async () => {
+    it("keeps its splits when it is written back unchanged", async () => {
       const { client } = target();
       const made = await client.createExample({ a: 1 }, { b: 1 }, { datasetId: await newDataset(), split: "train" });
       const { metadata } = await client.readExample(made.id);
@@ -253,7 +253,7 @@ export function exampleScenarios(target: GetTarget): void {
       await expect(idsOf({ datasetId, filter: "has(metadata" })).rejects.toEqual(refused(400, "At 12"));
     });
 
-    it("are shown as they were at a moment", async () => {
+    it("are shown as they were at a given time", async () => {
       const { client, apiUrl } = target();
       const { datasetId, exampleIds } = await datasetOf(2);
       const [one, two] = exampleIds as [string, string];

@@ -32,7 +32,7 @@ export function feedbackScenarios(target: GetTarget): void {
   const ofProject = async () => (await target().client.readProject({ projectId: experiment.id })) as Anything;
 
   describe("feedback", () => {
-    it("that was uploaded is listed with what it said", async () => {
+    it("that was uploaded is listed with its content", async () => {
       const { client } = target();
       const [, run] = runs;
       const found = await listed(client.listFeedback({ runIds: [run.id] }));
@@ -62,7 +62,7 @@ export function feedbackScenarios(target: GetTarget): void {
       expect(await client.readFeedback(tone.id)).toEqual(tone);
     });
 
-    it("is found by runs, keys and sources, and to the last page", async () => {
+    it("is found by runs, keys and sources, on all pages", async () => {
       const { client } = target();
       const runIds = runs.map(({ id }) => id);
       const keys = async (query: object) =>
@@ -121,7 +121,7 @@ export function feedbackScenarios(target: GetTarget): void {
       expect(await client.readRun(run.id)).toMatchObject(ofRun);
     });
 
-    it("that is a boolean is a score of 0 or 1, and what its key means is remembered", async () => {
+    it("that is a boolean is a score of 0 or 1, and the config of its key is stored", async () => {
       const { client } = target();
       const key = unique();
       const feedbackConfig = { type: "categorical", categories: [{ value: 1, label: "yes" }, { value: 0 }] } as const;
@@ -153,7 +153,7 @@ export function feedbackScenarios(target: GetTarget): void {
       ]);
     });
 
-    it("on a project counts for the project alone", async () => {
+    it("on a project counts only for the project", async () => {
       const { client } = target();
       const feedbackId = unique();
       const params = {
@@ -182,7 +182,7 @@ export function feedbackScenarios(target: GetTarget): void {
       expect(await ofProject()).toMatchObject({ feedback_stats: before, session_feedback_stats: {} });
     });
 
-    it("is changed in what is named, and the statistics follow", async () => {
+    it("is changed in the given fields, and the statistics follow", async () => {
       const { client } = target();
       const feedbackId = unique();
       await client.createFeedback(runs[0].id, "grade", { score: 0.5, value: "B", comment: "fine", feedbackId });
@@ -219,7 +219,7 @@ export function feedbackScenarios(target: GetTarget): void {
       await expect(client.readFeedback(first.id)).rejects.toEqual(notFound("Feedback"));
     });
 
-    it("of an evaluator is taken as the client reports it", async () => {
+    it("of an evaluator is stored as the client reports it", async () => {
       const { client } = target();
       const run = await client.readRun(runs[2].id);
       const results = [
@@ -238,7 +238,7 @@ export function feedbackScenarios(target: GetTarget): void {
       expect(onOther).toMatchObject({ run_id: runs[3].id, value: "good" });
     });
 
-    it("that does not exist is not found, and is not put on a session that does not exist", async () => {
+    it("that does not exist is not found, and is not created on a session that does not exist", async () => {
       const { client } = target();
       await expect(client.readFeedback(unique())).rejects.toEqual(notFound("Feedback"));
       await expect(client.updateFeedback(unique(), { score: 1 })).rejects.toEqual(notFound("Feedback"));
@@ -260,8 +260,8 @@ export function feedbackScenarios(target: GetTarget): void {
     });
   });
 
-  describe("what a feedback key means", () => {
-    it("is said, found, changed and forgotten", async () => {
+  describe("the config of a feedback key", () => {
+    it("is created, found, changed and deleted", async () => {
       const { client } = target();
       const feedbackKey = `Länge ${unique()}`;
       const feedbackConfig = { type: "continuous" as const, min: 0, max: 10 };
@@ -286,7 +286,7 @@ export function feedbackScenarios(target: GetTarget): void {
       await expect(client.updateFeedbackConfig(feedbackKey, {})).rejects.toEqual(notFound("Feedback config"));
     });
 
-    it("may be said again of a key that came with feedback", async () => {
+    it("can be sent again for a key that feedback created", async () => {
       const { client } = target();
       const key = unique();
       const feedbackConfig = { type: "continuous", min: 0, max: 1 } as Anything;
@@ -297,7 +297,7 @@ export function feedbackScenarios(target: GetTarget): void {
       await expect(client.createFeedbackConfig(otherWay)).rejects.toEqual(conflict(key));
     });
 
-    it("is listed to the last key", async () => {
+    it("is listed for all keys", async () => {
       const { client } = target();
       const mark = unique();
       const keys = Array.from({ length: 103 }, (_, index) => `${mark} ${index}`);

@@ -58,7 +58,7 @@ export function projectScenarios(target: GetTarget): void {
       expect(await client.readProject({ projectName })).toEqual(without);
     });
 
-    it("is there, or is not", async () => {
+    it("exists, or does not exist", async () => {
       const { client } = target();
       expect(await client.hasProject({ projectId: experiment.id })).toBe(true);
       expect(await client.hasProject({ projectName: body.experiment_name })).toBe(true);
@@ -150,7 +150,7 @@ export function projectScenarios(target: GetTarget): void {
       expect(await found(undefined)).toEqual([bound.id, free.id]);
     });
 
-    it("are listed to the last when they are more than a page", async () => {
+    it("are listed completely when they exceed a page", async () => {
       const { client } = target();
       const { dataset } = await upload(target(), graded(0));
       const ids = [];
@@ -193,7 +193,7 @@ export function projectScenarios(target: GetTarget): void {
       await expect(client.createProject(nowhere)).rejects.toEqual(notFound("Dataset"));
     });
 
-    it("are changed in what is named, and keep the rest", async () => {
+    it("are changed in the given fields, and keep the others", async () => {
       const { client } = target();
       const body = graded(2);
       const { experiment } = await upload(target(), body);

@@ -65,19 +65,19 @@ export function runScenarios(target: GetTarget): void {
     const where = (holds: (row: Row, index: number) => boolean) => rowIds(body.results.filter(holds));
 
     describe("runs", () => {
-      it("are listed to the last, each once, the latest first", async () => {
+      it("are listed completely, each once, latest first", async () => {
         const all = await runs();
         expect(all.map((run) => run.reference_example_id)).toEqual(rowIds().reverse());
         for (const run of all) expect(Object.keys(run).sort()).toEqual(SELECTED);
         expect(await idsOfRows({ order: "asc" })).toEqual(rowIds());
       });
 
-      it("are as many as one asks for, also more than a page", async () => {
+      it("are returned in the requested number, even if it exceeds a page", async () => {
         expect(await idsOfRows({ limit: 3, order: "asc" })).toEqual(rowIds().slice(0, 3));
         expect(await idsOfRows({ limit: 150, order: "asc" })).toEqual(rowIds().slice(0, 150));
       });
 
-      it("are all of them roots", async () => {
+      it("are all roots", async () => {
         expect(await runs({ isRoot: true })).toHaveLength(250);
         expect(await runs({ isRoot: false })).toEqual([]);
       });
@@ -135,7 +135,7 @@ export function runScenarios(target: GetTarget): void {
         expect(run).toEqual({ ...always, end_time, feedback_stats });
       });
 
-      it("add up to statistics of all of them, or of some", async () => {
+      it("have statistics, of all runs or of a selection", async () => {
         const { client } = target();
         const statistics = (rows: Row[]) => {
           const { session_feedback_stats: _, last_run_start_time_live: __, ...of } = statisticsOf(rows);
@@ -154,7 +154,7 @@ export function runScenarios(target: GetTarget): void {
     });
 
     describe("a run", () => {
-      it("is read with everything that its row said", async () => {
+      it("is read with all fields of its row", async () => {
         const { client } = target();
         const row = body.results[4] as Row;
         const [{ id }] = await runs({ referenceExampleId: row.row_id });
@@ -231,7 +231,7 @@ export function runScenarios(target: GetTarget): void {
         }
       });
 
-      it("has no children, also when they are asked for", async () => {
+      it("has no children, even when they are requested", async () => {
         const { client } = target();
         const [run] = await runs({ limit: 1 });
         expect(await client.readRun(run.id, { loadChildRuns: true })).toMatchObject({ id: run.id, child_runs: [] });

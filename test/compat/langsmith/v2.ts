@@ -88,7 +88,7 @@ export function version2Scenarios(target: GetTarget): void {
       ({ experiment: two } = await upload(target(), bodies[1]));
     });
 
-    it("answer the ids of runs, page by page", async () => {
+    it("return the ids of runs, page by page", async () => {
       const { client } = target();
       const page = await client.runs.query({ project_ids: [one.id], page_size: 10 });
       expect(page.items).toHaveLength(10);
@@ -100,7 +100,7 @@ export function version2Scenarios(target: GetTarget): void {
       expect(pages.map(({ items }) => items.length)).toEqual([10, 10, 3]);
     });
 
-    it("answer every field of a run that can be selected", async () => {
+    it("return every field of a run that can be selected", async () => {
       const { client } = target();
       const row = bodies[0].results[4] as Row;
       const query = { project_ids: [one.id], reference_examples: [row.row_id] };
@@ -150,7 +150,7 @@ export function version2Scenarios(target: GetTarget): void {
       expect(await client.runs.retrieve(id, { ...given, selects: ["STATUS"] })).toEqual({ status: "ERROR" });
     });
 
-    it("find runs by what they are asked for", async () => {
+    it("find runs by the given filters", async () => {
       const { client } = target();
       const found = async (query: Parameters<typeof client.runs.query>[0]) => {
         const given = { project_ids: [one.id], selects: ["REFERENCE_EXAMPLE_ID" as const], ...query };
@@ -199,7 +199,7 @@ export function version2Scenarios(target: GetTarget): void {
       for (const { runs } of all) expect(runs).toEqual([{ id: UUID }, { id: UUID }]);
     });
 
-    it("show the examples that were asked for, in the order of a score", async () => {
+    it("show the requested examples, in the order of a score", async () => {
       const { client } = target();
       const found = async (query: object) => {
         const body = { experiment_ids: [two.id, one.id], ...query };
@@ -217,7 +217,7 @@ export function version2Scenarios(target: GetTarget): void {
       ).toEqual([13, 22]);
     });
 
-    it("say what is wrong as RFC 7807 has it", async () => {
+    it("report errors in the format of RFC 7807", async () => {
       const { client } = target();
       const id = unique();
       await expect(client.runs.retrieve(id, { project_id: one.id })).rejects.toEqual(problem(404, "Run not found"));

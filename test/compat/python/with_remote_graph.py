@@ -54,7 +54,7 @@ async def responses(url: str) -> None:
 
     async def ask(state: Question) -> dict:
         stopped = await far.ainvoke(state, thread)
-        # LangGraph starts a node again when the graph is resumed, and RemoteGraph passes on no response by itself.
+        # LangGraph starts a node again when the graph is resumed, and RemoteGraph does not pass on a response by itself.
         return await far.ainvoke(Command(resume=interrupt(stopped["__interrupt__"][0]["value"])), thread)
 
     parent, config = around(Question, "ask", ask), on_new_thread()

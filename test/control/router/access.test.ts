@@ -46,7 +46,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     ["a key in another scheme", { Authorization: `Basic ${ROOT}` }],
     ["a workspace's id alone", { "X-Tenant-Id": "00000000-0000-0000-0000-000000000001" }],
     ["two keys", { "X-Api-Key": `${ROOT}, ${ROOT}` }],
-  ])("a caller with %s, without details in the response", async (_, headers) => {
+  ])("not a caller with %s, whose response has no details", async (_, headers) => {
     const before = instance.seen.length;
     for (const at of [`${path}/threads`, path, `${path}/ok/`, `${path}/../ok`, "/deployments/nothing/threads"]) {
       for (const method of ["GET", "POST", "DELETE", "TRACE"]) {
@@ -58,7 +58,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     expect(instance.seen.length).toBe(before);
   });
 
-  it("anybody loads files of UI components, for which the instance gets no key", async () => {
+  it("any client can load files of UI components, for which the instance gets no key", async () => {
     const file = `${path}/ui/agent/entrypoint.js`;
     expect((await ask({}, file)).text).toBe("mine");
     expect((await ask({ "X-Api-Key": "unknown" }, file)).text).toBe("mine");
@@ -72,7 +72,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     expect((await ask({}, "/deployments/nothing/ui/agent/entrypoint.js")).status).toBe(404);
   });
 
-  it("the key of the instance is no key of the service", async () => {
+  it("the key of the instance is not a key of the service", async () => {
     expect((await ask({ "X-Api-Key": instance.upstream.api_key })).status).toBe(401);
   });
 
@@ -127,7 +127,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     expect(instance.seen.length).toBe(before);
   });
 
-  it("what comes by a path has an origin of its own in a browser, and changes nothing of the service's", async () => {
+  it("a deployment below a path has an origin of its own in a browser, and cannot affect the origin of the service", async () => {
     const harmful = {
       "set-cookie": "a=b",
       "service-worker-allowed": "/",
@@ -164,7 +164,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     await page.stop();
   });
 
-  it("the instance gets its own key and the caller's name, and nothing that the caller has shown", async () => {
+  it("the instance gets its own key and the caller's name, but not the caller's credentials", async () => {
     const key = await world.key({ user_id: "Zoë 100%" });
     await ask({
       ...key,
@@ -217,19 +217,19 @@ describe("an open service", () => {
     await instance.stop();
   });
 
-  it("lets everybody in", async () => {
+  it("accepts all callers", async () => {
     expect((await world.process.send(path, { headers: { "x-api-key": "whatever" } })).text).toBe("mine");
     expect(instance.last.headers).toMatchObject({ "x-threadmill-user": "local" });
   });
 
-  it("answers loopback names alone", async () => {
+  it("responds to loopback names only", async () => {
     for (const host of ["evil.example", "localhost.evil.example", "192.168.0.7"])
       for (const at of [path, `${path}/ok`])
         expect([host, (await world.process.send(at, { headers: { host } })).status]).toEqual([host, 403]);
     expect((await world.process.send(path, { headers: { host: "localhost:2024" } })).status).toBe(200);
   });
 
-  it("takes no body from a web page that the page could send without asking", async () => {
+  it("refuses a body that a web page could send without a preflight request", async () => {
     const headers = { origin: "https://app.example", "content-type": "text/plain" };
     const simple = await world.process.send(path, { method: "POST", headers, body: "{}" });
     expect(simple.status).toBe(415);
@@ -239,7 +239,7 @@ describe("an open service", () => {
     expect((await world.process.send(path, { method: "POST", headers: shown, body: "{}" })).status).toBe(200);
   });
 
-  it("answers pages of listed origins alone, and says so of what an instance answers", async () => {
+  it("responds only to pages of listed origins, including responses of instances", async () => {
     const asPage = async (origin: string, at = path) => {
       const { status, headers } = await world.process.send(at, { headers: { origin } });
       return [status, headers["access-control-allow-origin"]];

@@ -36,7 +36,7 @@ describe.each<[string, WorldOptions]>([
     ["/deployments/one/deployments/other/x", "/deployments/other/x"],
     ["/deployments/one/...", "/..."],
     ["/deployments/one/.well-known/x..y", "/.well-known/x..y"],
-  ])("%s is %s of its server, to the letter", async (path, expected) => {
+  ])("%s is %s of its server, forwarded literally", async (path, expected) => {
     expect((await send(path)).text).toBe("one");
     expect(one.last.url).toBe(expected);
     expect(one.last.headers).toMatchObject({
@@ -60,7 +60,7 @@ describe.each<[string, WorldOptions]>([
     "/deployments/one/..%5cother",
     "/deployments/one/..\\other",
     "/deployments/one/.?x=1",
-  ])("%s leads nowhere", async (path) => {
+  ])("%s does not exist", async (path) => {
     const before = [one.seen.length, other.seen.length];
     expect(await send(path)).toMatchObject({
       status: 422,
@@ -149,14 +149,14 @@ describe("a deployment's host name", () => {
     expect((await send(host)).status).toBe(404);
   });
 
-  it("asks for a key as its path does", async () => {
+  it("requires a key as its path does", async () => {
     const without = (path: string) => world.process.send(path, { headers: { host: "my-agent.localhost" } });
     expect((await without("/threads")).status).toBe(401);
     expect((await without("/ok")).status).toBe(401);
     expect((await without("/deployments/my-agent/ok")).status).toBe(401);
   });
 
-  it("under localhost is none on an address that others can reach", async () => {
+  it("under localhost does not exist on an address that others can reach", async () => {
     const reachable = await world.another({ is_loopback: false });
     reachable.router.activate("x", [instance.upstream]);
     const answer = await reachable.send("/threads", { headers: { ...ADMIN, host: "my-agent.localhost" } });
@@ -164,7 +164,7 @@ describe("a deployment's host name", () => {
   });
 });
 
-describe("where an instance says that something is", () => {
+describe("the location in a response of an instance", () => {
   let world: World;
   let instance: Instance;
   let path: string;
@@ -188,12 +188,12 @@ describe("where an instance says that something is", () => {
   };
 
   // The clients put it behind their base URL, which ends with the prefix already.
-  it("of a stream is said as it is", async () => {
+  it("is unchanged for a stream", async () => {
     const location = "/threads/1/runs/2/stream";
     expect(await say(200, location)).toMatchObject({ location, "content-location": location });
   });
 
-  it("redirects lead to below the deployment's path", async () => {
+  it("is below the deployment's path for a redirect", async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       expect((await say(status, "/docs?x=/y")).location).toBe(`${path}/docs?x=/y`);
       expect((await say(status, `${instance.upstream.address}/docs`)).location).toBe(`${path}/docs`);
@@ -202,7 +202,7 @@ describe("where an instance says that something is", () => {
     }
   });
 
-  it("and under a host name of its own to where they say", async () => {
+  it("is unchanged for a redirect under the deployment's own host name", async () => {
     expect((await say(302, "/docs", `${slug}.localhost`)).location).toBe("/docs");
     expect((await say(302, `${instance.upstream.address}/docs`, `${slug}.localhost`)).location).toBe("/docs");
   });

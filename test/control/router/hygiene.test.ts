@@ -54,7 +54,7 @@ describe("one request of a client is one request to the instance", () => {
     }
   });
 
-  it("a coding before the chunks is not undone, so it is refused", async () => {
+  it("a transfer coding before chunked is not decoded, so it is refused", async () => {
     const headers = ["Transfer-Encoding: gzip, chunked", "Connection: close"];
     expect(await raw("POST", headers, "4\r\ntext\r\n0\r\n\r\n")).toMatchObject({ statuses: [422], seen: [] });
   });
@@ -76,7 +76,7 @@ describe("one request of a client is one request to the instance", () => {
     },
   );
 
-  it("requests behind one another are answered in turn", async () => {
+  it("pipelined requests are answered in order", async () => {
     const head = (close: boolean) =>
       `GET ${path}/x HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: ${ROOT}\r\n${close ? "Connection: close\r\n" : ""}\r\n`;
     const text = await world.process.raw(head(false) + head(false) + head(true));
@@ -133,7 +133,7 @@ describe("one request of a client is one request to the instance", () => {
     await twice.stop();
   });
 
-  it("where it comes from is said by the router: what a client says of others comes before that", async () => {
+  it("the router sets the headers about the origin of the request, and appends the client to X-Forwarded-For", async () => {
     await world.process.send(path, {
       headers: {
         ...ADMIN,

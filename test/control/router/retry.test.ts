@@ -104,7 +104,7 @@ describe("an instance that exits before it responds", () => {
     third.stop();
   });
 
-  it("has anything answered by another when it took no connection", async () => {
+  it("has any request answered by another when it accepted no connection", async () => {
     for (const options of [{ method: "GET" }, { method: "POST" }, { method: "POST", body: "x".repeat(100_000) }]) {
       const { path } = await world.deployed(await unreachable(), await unreachable(), sound.upstream);
       for (let n = 0; n < 3; n++)
@@ -112,7 +112,7 @@ describe("an instance that exits before it responds", () => {
     }
   });
 
-  it("is waited for when it took no connection and there is no other", async () => {
+  it("is waited for when it accepted no connection and there is no other", async () => {
     const patient = await World.open();
     const { path, deployment_id } = await patient.deployed(await unreachable());
     const waiting = patient.process.send(path, { headers: ADMIN, method: "POST", body: "text" });
@@ -124,7 +124,7 @@ describe("an instance that exits before it responds", () => {
     expect((await world.process.send(dead, { headers: ADMIN, method: "POST", body: "text" })).status).toBe(503);
   });
 
-  it("is asked again over a new connection when it had only closed an old one", async () => {
+  it("gets the request again over a new connection when it had only closed an old one", async () => {
     const sockets = new Set<Socket>();
     let hangsUp = false;
     const instance = await Instance.start("there", (request, response) => {

@@ -62,7 +62,7 @@ describe.each(databases)("the routes that a router reads from the rows of %s", (
     expect(one?.last.headers["x-api-key"]).toBe(one?.upstream.api_key);
   });
 
-  it("no instance of a roll-out that is still under way, also when the revision is the active one", async () => {
+  it("no instance of a rollout that is still in progress, even when the revision is the active one", async () => {
     const [serving, fresh] = [await instance("serving"), await instance("fresh")];
     const deployment = await world.deployment();
     await world.serve(deployment, [serving.upstream, fresh.upstream]);
@@ -91,7 +91,7 @@ describe.each(databases)("the routes that a router reads from the rows of %s", (
     for (let n = 0; n < 4; n++) expect(await ask(deployment)).toBe("sound");
   });
 
-  it("after a notification: the current instances, also for waiting requests", async () => {
+  it("after a notification: the current instances, even for waiting requests", async () => {
     const patient = await World.open(database);
     const [one, other] = [await instance("1"), await instance("2")];
     const deployment = await patient.deployment();
@@ -132,7 +132,7 @@ describe.each(databases)("the routes that a router reads from the rows of %s", (
     for (let n = 0; n < 20; n++) expect(await ask(deployment)).toBe("active");
   });
 
-  it("is looked at without a hint as well, some time", async () => {
+  it("are read again without a hint, after some time", async () => {
     const [one, other] = [await instance("one"), await instance("other")];
     const deployment = await world.deployment();
     await world.serve(deployment, [one.upstream]);
@@ -150,7 +150,7 @@ describe.each(databases)("the routes that a router reads from the rows of %s", (
     expect(await ask(deployment)).toBe("active");
   });
 
-  it("nothing is counted where others route as well: there it is drained by time", () => {
+  it("requests are not counted if other processes also route: instances are then drained by time", () => {
     expect(world.router.inFlight(newId())).toBe(database === "sqlite" ? 0 : Number.POSITIVE_INFINITY);
   });
 });
@@ -179,7 +179,7 @@ describe.runIf(databases.includes("postgres"))("two processes on one database", 
     for (const instance of instances) await instance.stop();
   });
 
-  it("and use the rows again when the route of the own reconciler is outdated", async () => {
+  it("and use the rows again when the route of their own reconciler is outdated", async () => {
     let ahead_ms = 0;
     const world = await World.open("postgres", { clock: { now: () => Date.now() + ahead_ms } });
     const [active, rows] = await Promise.all(["active", "rows"].map((name) => Instance.start(name)));

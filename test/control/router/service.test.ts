@@ -70,7 +70,7 @@ describe("the whole service", () => {
     while ((await send("/base/deployments/gone/ok")).status !== 404);
   });
 
-  it("lets requests of deployments end when it stops, and breaks off a stream that does not end in the grace", async () => {
+  it("lets requests of deployments end when it stops, and aborts a stream that does not end within the grace period", async () => {
     const stream = await open("/base/deployments/my-agent/stream");
     await once(stream, "data");
     const broken = new Promise((resolve) => stream.once("close", resolve));
@@ -92,7 +92,7 @@ describe("the whole service", () => {
     expect(stream.complete).toBe(false);
   });
 
-  it("does not start with a domain that is none", () => {
+  it("does not start with an invalid domain", () => {
     for (const domain of ["https://agents.example.com", "agents.example.com:443", "agents .com"])
       expect(() => readConfig("dev", { config }, { THREADMILL_DEPLOYMENTS_DOMAIN: domain })).toThrow(
         "THREADMILL_DEPLOYMENTS_DOMAIN must be a host name",

@@ -129,7 +129,7 @@ describe("through the router", () => {
   it.each([
     ["with a length", { "content-length": 100 }],
     ["in chunks", {}],
-  ])("an answer %s that breaks off is seen to break off", async (_, headers) => {
+  ])("an answer %s that breaks off is recognizably incomplete", async (_, headers) => {
     const { path } = await world.deployed(
       (
         await instance((_request, response) => {
@@ -144,7 +144,7 @@ describe("through the router", () => {
     expect(answer.complete).toBe(false);
   });
 
-  it("an upload is not gathered on its way: of 200 MB less than 20 are under way", { timeout: 120_000 }, async () => {
+  it("an upload is not buffered: of 200 MB, less than 20 MB are in flight", { timeout: 120_000 }, async () => {
     const size = 200_000_000;
     let taken = 0;
     const digests = [createHash("sha1"), createHash("sha1")] as const;

@@ -88,7 +88,7 @@ describe("a switch", () => {
     await until("nothing is left", async () => world.router.inFlight(old.upstream.instance_id) === 0);
   });
 
-  it("shares requests out to all instances of the revision, to the least busy first", async () => {
+  it("distributes requests to all instances of the revision, to the least busy first", async () => {
     const held: ServerResponse[] = [];
     const busy = await instance("busy", (_, response) => void held.push(response));
     const { path, deployment_id } = await world.deployed(busy.upstream);
@@ -117,7 +117,7 @@ describe("a switch", () => {
     expect((await waiting).map(({ text }) => text)).toEqual(["ready at last", "ready at last"]);
   });
 
-  it("to a deployment that is no more is 404", async () => {
+  it("to a deleted deployment is 404", async () => {
     const made = await instance();
     const { path, deployment_id, slug } = await world.deployed(made.upstream);
     const { path: empty, deployment_id: emptied } = await world.deployed();
@@ -159,7 +159,7 @@ describe("without an instance", () => {
     }
   });
 
-  it("so is one whose instance has an address that nothing can be sent to", async () => {
+  it("a request gets 503 if the address of its instance cannot be used", async () => {
     for (const address of ["", "nowhere", "https://127.0.0.1:1"]) {
       const { path } = await world.deployed({ instance_id: address, address, api_key: "key" });
       expect((await world.process.send(path, { headers: ADMIN })).status).toBe(503);

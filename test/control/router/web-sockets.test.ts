@@ -156,7 +156,7 @@ describe("a WebSocket", () => {
     socket?.destroy();
   });
 
-  it("that the instance refuses is answered as it says", async () => {
+  it("that the instance refuses gets the response of the instance", async () => {
     const { path } = await world.deployed(instance.upstream);
     expect(await upgrade(`${path}/refused`, ADMIN)).toMatchObject({
       status: 403,
@@ -198,7 +198,7 @@ describe("a WebSocket", () => {
     await until("nothing is in flight", async () => inFlight(open) === 0);
   });
 
-  it("whose first words come with the request loses none of them", async () => {
+  it("loses no data that the client sends together with the request", async () => {
     const { path } = await world.deployed(instance.upstream);
     const frame = Buffer.concat([Buffer.from([0x81, 0x85, 0, 0, 0, 0]), Buffer.from("early")]).toString("latin1");
     const text = await world.process.raw(

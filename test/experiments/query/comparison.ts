@@ -43,7 +43,7 @@ export function comparisonScenarios(service: GetService): void {
       return { answer, lines: parse(answer.text, { columns: true }) as Record<string, string>[] };
     };
 
-    it("has a line for each run, with all that belongs to it, whatever page was asked for", async () => {
+    it("has a line for each run, with all that belongs to it, whatever page is requested", async () => {
       const { answer, lines } = await table({ session_ids: sessions, limit: 1, offset: 50 });
       expect(answer.headers.get("content-disposition")).toBe('attachment; filename="experiments-2.csv"');
       expect(lines).toHaveLength(132);
@@ -93,13 +93,13 @@ export function comparisonScenarios(service: GetService): void {
       expect(lines[3]).toMatchObject({ outputs: "", "feedback.grade": "-0.75" });
     });
 
-    it("has the beginnings of the texts of outputs when a preview is enough", async () => {
+    it("has the beginnings of the outputs on request", async () => {
       const { lines } = await table({ session_ids: sessions.slice(0, 1), preview: true });
       expect(lines[5]?.outputs?.length).toBeLessThan(250);
       expect(lines[6]?.outputs).toBe("xxxxx");
     });
 
-    it("has the lines that are left by filters, in the order that was asked for", async () => {
+    it("has only the lines that match the filters, in the requested order", async () => {
       const { lines } = await table({
         session_ids: sessions.slice(0, 1),
         filters: { [sessions[0] as string]: ["gt(feedback_score, -2)"] },
@@ -108,7 +108,7 @@ export function comparisonScenarios(service: GetService): void {
       expect(lines.map((line) => line["feedback.grade"])).toEqual(["-1.75", "-1.25", "-0.75", "-0.25", "'=120"]);
     });
 
-    it("shows each run with what it was given, also when its example was changed afterwards", async () => {
+    it("shows each run with its inputs, even when its example was changed afterwards", async () => {
       const dataset_name = unique();
       const first = plain(3, { dataset_name });
       const second = plain(0, { dataset_name });
@@ -136,7 +136,7 @@ export function comparisonScenarios(service: GetService): void {
       expect(answer.text.split("\n").filter(Boolean)).toHaveLength(1);
     });
 
-    it("is not there of what does not exist, or in another format", async () => {
+    it("does not exist for unknown datasets and experiments, or in another format", async () => {
       const csv = (body: object, format = "csv") =>
         api.send("POST", `/datasets/${dataset.id}/runs?format=${format}`, body);
       const unknown = await csv({ session_ids: [unique()] });
@@ -150,10 +150,10 @@ export function comparisonScenarios(service: GetService): void {
     });
   });
 
-  describe("kept comparisons", () => {
+  describe("stored comparisons", () => {
     const path = "/datasets/comparative";
 
-    it("are found by ids and names, the newest first, page by page, until they are forgotten", async () => {
+    it("are found by ids and names, newest first, page by page, until they are deleted", async () => {
       const dataset_name = unique();
       const one = await api.upload(plain(1, { dataset_name }));
       const two = await api.upload(plain(1, { dataset_name }));

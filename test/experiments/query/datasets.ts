@@ -84,7 +84,7 @@ export function datasetScenarios(service: GetService): void {
       expect(await found({ limit: 3, offset: 3 })).toEqual(["Zebra", "éclair"]);
     });
 
-    it("by their kinds", async () => {
+    it("by their types", async () => {
       expect(await found({ data_type: "chat" })).toEqual(["Zebra"]);
       expect(await found({ data_type: ["chat", "llm"] })).toEqual(["Zebra"]);
       expect(await found({ data_type: ["kv", "chat"] })).toHaveLength(5);
@@ -112,7 +112,7 @@ export function datasetScenarios(service: GetService): void {
       expect(stamps).toEqual([...new Set(stamps)].sort((a, b) => a - b));
     });
 
-    it("keeps what was not named when it changes, and loses what is null", async () => {
+    it("keeps the omitted fields when it changes, and clears those that are null", async () => {
       const made = await api.ok("POST", "/datasets", {
         name: unique(),
         description: "d",
@@ -137,7 +137,7 @@ export function datasetScenarios(service: GetService): void {
       });
     });
 
-    it("has a baseline among its own experiments, until that is taken away or gone", async () => {
+    it("has a baseline among its own experiments, until it is removed or the experiment is deleted", async () => {
       const dataset_name = unique();
       const [one, two] = [await api.upload(plain(1, { dataset_name })), await api.upload(plain(1, { dataset_name }))];
       const elsewhere = await api.upload(plain(1));

@@ -102,7 +102,7 @@ export function errorScenarios(service: GetService): void {
     });
   });
 
-  describe("an id of another kind", () => {
+  describe("an id of another type", () => {
     it.each(RECORDS)("is refused with its position by %s %s", async (method, path, parameter, body) => {
       for (const id of ["not-a-uuid", "123", `${unique()}x`]) {
         const answer = await api.send(method, at(path, id), body);
@@ -119,21 +119,24 @@ export function errorScenarios(service: GetService): void {
   });
 
   describe("a body", () => {
-    it.each(["{", "[", '{"a":}', "nope"])("such as %s is no JSON, and is refused as such", async (body) => {
-      for (const path of ["/sessions", "/runs/query", "/feedback", "/examples"]) {
-        const answer = await api.send("POST", path, body);
-        expect(answer.status).toBe(422);
-        expect(answer.body.detail).toEqual([
-          {
-            loc: ["body", expect.any(Number)],
-            type: "json_invalid",
-            msg: "JSON decode error",
-            input: {},
-            ctx: { error: expect.any(String) },
-          },
-        ]);
-      }
-    });
+    it.each(["{", "[", '{"a":}', "nope"])(
+      "such as %s is not JSON, and is refused with an error that states this",
+      async (body) => {
+        for (const path of ["/sessions", "/runs/query", "/feedback", "/examples"]) {
+          const answer = await api.send("POST", path, body);
+          expect(answer.status).toBe(422);
+          expect(answer.body.detail).toEqual([
+            {
+              loc: ["body", expect.any(Number)],
+              type: "json_invalid",
+              msg: "JSON decode error",
+              input: {},
+              ctx: { error: expect.any(String) },
+            },
+          ]);
+        }
+      },
+    );
 
     it("with several errors gets all of them in the response", async () => {
       const answer = await api.send("POST", "/datasets/comparative", { experiment_ids: [], id: 1, name: 2 });

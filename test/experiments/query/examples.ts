@@ -35,7 +35,7 @@ export function exampleScenarios(service: GetService): void {
       expect(await found({ filter: 'or(search("été"), search("nothing"))' })).toEqual([2, 4]);
     });
 
-    it("are found by what they say where JSON writes it with a backslash", async () => {
+    it("are found by text that JSON escapes with a backslash", async () => {
       const of = await newDataset();
       const inputs = { text: 'a "quoted" C:\\TEMP path,\nand a line' };
       const made = await api.ok("POST", "/examples", { dataset_id: of, inputs, metadata: { said: 'by "Ann"' } });
@@ -94,7 +94,7 @@ export function exampleScenarios(service: GetService): void {
       expect([unknown.status, unknown.body.detail]).toEqual([404, "Dataset not found"]);
     });
 
-    it("keep the time at which they were made, whenever the dataset got them", async () => {
+    it("keep the time at which they were created, even if they were added later", async () => {
       const [first] = await api.get(`/examples${query({ dataset, limit: 1 })}`);
       expect(first.created_at).toBe("2026-01-05T00:00:00.000+00:00");
       expect(Date.parse(first.modified_at)).toBeGreaterThan(Date.parse("2026-06-01"));
@@ -104,7 +104,7 @@ export function exampleScenarios(service: GetService): void {
   });
 
   describe("an example", () => {
-    it("loses what is set to null, and keeps what is not named", async () => {
+    it("clears the fields that are null, and keeps those that are omitted", async () => {
       const made = await api.ok("POST", "/examples", {
         dataset_id: await newDataset(),
         inputs: { a: 1 },
@@ -125,7 +125,7 @@ export function exampleScenarios(service: GetService): void {
       expect((await api.ok("PATCH", path, { split: [] })).metadata).toEqual({ dataset_split: ["base"] });
     });
 
-    it("has one dataset, and all of a request have the same", async () => {
+    it("belongs to one dataset, and all examples of a request belong to the same one", async () => {
       const [one, two] = [await newDataset(), await newDataset()];
       const bodies = [one, one, two].map((dataset_id) => ({ dataset_id, inputs: {} }));
       const answer = await api.send("POST", "/examples/bulk", bodies);
@@ -145,7 +145,7 @@ export function exampleScenarios(service: GetService): void {
       expect(await read()).toMatchObject({ outputs: row?.expected_outputs });
     });
 
-    it("is not taken in parts that belong to none, or are no JSON", async () => {
+    it("is refused in parts that belong to no example, or are not JSON", async () => {
       const dataset = await newDataset();
       const parts = async (given: Record<string, string>, method = "POST") => {
         const body = new FormData();

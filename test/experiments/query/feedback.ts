@@ -47,7 +47,7 @@ export function feedbackScenarios(service: GetService): void {
       expect(await found({ limit: 2, offset: 1 })).toEqual(["c4", "a3"]);
     });
 
-    it("by what it is on", async () => {
+    it("by its run or experiment", async () => {
       expect(await found({ level: "run" })).toEqual(["c4", "a3", "b2", "a1"]);
       expect(await found({ level: "session" })).toEqual(["whole9"]);
       expect(await found({ run: runs.slice(0, 2) })).toEqual(["a3", "b2", "a1"]);
@@ -57,7 +57,7 @@ export function feedbackScenarios(service: GetService): void {
       expect(await found({ comparative_experiment_id: comparative })).toEqual(["c4"]);
     });
 
-    it("by what it says", async () => {
+    it("by its content", async () => {
       expect(await found({ key: "a" })).toEqual(["a3", "a1"]);
       expect(await found({ key: ["b", "c"] })).toEqual(["c4", "b2"]);
       expect(await found({ source: "api" })).toEqual(["whole9", "a3", "a1"]);
@@ -69,7 +69,7 @@ export function feedbackScenarios(service: GetService): void {
       expect(await found({ has_score: true, key: "a", has_comment: true, level: "run" })).toEqual(["a1"]);
     });
 
-    it("by when it was made, to the microsecond, both ends within", async () => {
+    it("by the time of its creation, to the microsecond, both bounds included", async () => {
       expect(await found({ min_created_at: "2026-01-01T00:00:03.000001Z" })).toEqual(["whole9", "c4", "a3"]);
       expect(await found({ min_created_at: "2026-01-01T00:00:03.000002Z" })).toEqual(["whole9", "c4"]);
       expect(await found({ max_created_at: "2026-01-01T00:00:02" })).toEqual(["b2", "a1"]);
@@ -107,7 +107,7 @@ export function feedbackScenarios(service: GetService): void {
       return { session: experiment.id as string, run: runs[0].id as string };
     };
 
-    it("has every kind of value and correction, and gets them back as they were", async () => {
+    it("accepts every kind of value and correction, and returns them unchanged", async () => {
       const { run } = await oneRun();
       const values = ["text", "", "1", 1, 1.5, true, false, { nested: { list: [1, null] } }, {}];
       for (const value of values) {
@@ -153,7 +153,7 @@ export function feedbackScenarios(service: GetService): void {
       expect(await stats("other")).toMatchObject({ n: 1 });
     });
 
-    it("shows ten remarks with its statistics, and counts all", async () => {
+    it("shows ten comments in the statistics, and counts all", async () => {
       const { run } = await oneRun();
       for (let n = 0; n < 12; n++) await api.ok("POST", "/feedback", { run_id: run, key: "k", comment: `remark ${n}` });
       const { feedback_stats } = await api.get(`/runs/${run}`);
@@ -161,7 +161,7 @@ export function feedbackScenarios(service: GetService): void {
       expect(feedback_stats.k.comments).toHaveLength(10);
     });
 
-    it("loses what is set to null, and keeps what is not named", async () => {
+    it("clears the fields that are null, and keeps those that are omitted", async () => {
       const { run, session } = await oneRun();
       const made = await api.ok("POST", "/feedback", {
         run_id: run,
@@ -183,7 +183,7 @@ export function feedbackScenarios(service: GetService): void {
       });
     });
 
-    it("needs a run or an experiment, and says where that is missing", async () => {
+    it("needs a run or an experiment, and reports where that is missing", async () => {
       const answer = await api.send("POST", "/feedback", { key: "k", score: 1 });
       expect(answer.status).toBe(422);
       expect(answer.body.detail).toMatchObject([{ loc: ["body"], msg: expect.stringContaining("run_id") }]);
@@ -208,13 +208,13 @@ export function feedbackScenarios(service: GetService): void {
         { key: "k", feedback_config: { type: "categorical", categories: [{ value: 1, label: "" }] } },
         ["body", "feedback_config", "categories", 0, "label"],
       ],
-    ])("%s is refused at its place", async (_, body, loc) => {
+    ])("%s is refused with its location", async (_, body, loc) => {
       const answer = await api.send("POST", "/feedback", { run_id: unique(), ...body });
       expect([answer.status, answer.body.detail.map((part: Anything) => part.loc)]).toEqual([422, [loc]]);
     });
   });
 
-  describe("what feedback keys mean", () => {
+  describe("the config of a feedback key", () => {
     const path = "/feedback-configs";
     const config = (type: string, more = {}) => ({ type, ...more });
 
@@ -241,7 +241,7 @@ export function feedbackScenarios(service: GetService): void {
       expect((await api.send("POST", path, enforced)).status).toBe(422);
     });
 
-    it("is kept, found, changed and forgotten", async () => {
+    it("is created, found, changed and deleted", async () => {
       const mark = unique();
       const key = (name: string) => `${name} ${mark}`;
       const made = await api.ok("POST", path, {
@@ -292,7 +292,7 @@ export function feedbackScenarios(service: GetService): void {
       expect((await Promise.all(pages)).sort()).toEqual(["", "a", "b", "c"]);
     });
 
-    it("is not said twice in two ways", async () => {
+    it("is not created twice with different content", async () => {
       const feedback_key = unique();
       const first = { feedback_key, feedback_config: config("continuous", { min: 0, max: 1 }) };
       const made = await api.ok("POST", path, first);
@@ -309,7 +309,7 @@ export function feedbackScenarios(service: GetService): void {
       }
     });
 
-    it("is remembered from the first upload that says so", async () => {
+    it("is stored from the first upload that contains it", async () => {
       const [first, second] = [unique(), unique()];
       const rows = plain(2).results.map((row, index) => ({
         ...row,

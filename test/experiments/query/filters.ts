@@ -204,7 +204,7 @@ export function filterScenarios(service: GetService): void {
       expect(sizes.filter((size) => size > 0 && size < RUNS).length).toBeGreaterThan(written.length / 2);
     });
 
-    it("whatever it is", { timeout: 120_000 }, async () => {
+    it("for random filters", { timeout: 120_000 }, async () => {
       const counts = { refused: 0, some: 0 };
       await fc.assert(
         fc.asyncProperty(anyExpression, async (filter) => {
@@ -225,7 +225,7 @@ export function filterScenarios(service: GetService): void {
       expect(counts.refused).toBeLessThan(160);
     });
 
-    it("also where several are given: all of them hold", async () => {
+    it("also if several are given: all of them must match", async () => {
       const [filter, trace_filter, tree_filter] = ["exists(error)", 'neq(name, "alpha")', "gt(latency, 0.01)"];
       const query = "beta";
       const page = await api.ok("POST", "/runs/query", {
@@ -276,7 +276,7 @@ export function filterScenarios(service: GetService): void {
     ];
 
     it.each(wrong.flatMap(([filter, at]) => routes.map(([route]) => [filter, at, route] as const)))(
-      "such as %s is refused at place %i by %s",
+      "such as %s is refused at position %i by %s",
       async (filter, at, route) => {
         const body = routes.find(([name]) => name === route)?.[1](filter) as [string, object];
         const answer = await api.send("POST", ...body);
@@ -285,14 +285,14 @@ export function filterScenarios(service: GetService): void {
       },
     );
 
-    it.each(wrong)("such as %s is refused at place %i in a comparison, too", async (filter, at) => {
+    it.each(wrong)("such as %s is refused at position %i in a comparison, too", async (filter, at) => {
       const { dataset, experiment } = await api.upload(plain(1));
       const body = { session_ids: [experiment.id], filters: { [experiment.id]: [filter] } };
       const answer = await api.send("POST", `/datasets/${dataset.id}/runs`, body);
       expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(` At ${at}: `)]);
     });
 
-    it("is no filter when it is empty", async () => {
+    it("does not filter when it is empty", async () => {
       const { experiment } = await api.upload(plain(2));
       for (const filter of ["", "  ", null]) {
         const page = await api.ok("POST", "/runs/query", { session: [experiment.id], filter });

@@ -57,7 +57,7 @@ export function runScenarios(service: GetService): void {
       ["of no experiment", () => ({ session: [] })],
       ["of one that does not exist", () => ({ session: unique() })],
       ["of a trace that is not among the ids", () => ({ id: [unique()], trace: [...ids.values()][0] })],
-    ])("%s are none, and add up to nothing", async (_, query) => {
+    ])("%s return no runs, and statistics without runs", async (_, query) => {
       const body = { session: sessions, ...query() };
       const { runs } = await api.ok("POST", "/runs/query", body);
       expect(runs).toEqual([]);
@@ -73,7 +73,7 @@ export function runScenarios(service: GetService): void {
       });
     });
 
-    it("are read with a cursor, each once, also those with equal start times", async () => {
+    it("are read with a cursor, each once, including those with equal start times", async () => {
       const results = graded(25).results.map((row) => ({ ...row, start_time: at(0), end_time: at(1000) }));
       const { experiment } = await api.upload({ ...graded(0), results });
       for (const order of ["asc", "desc"]) {
@@ -96,12 +96,12 @@ export function runScenarios(service: GetService): void {
       "",
       "W10",
       ...["[1]", '["1","2"]', '[1,"\\u0000"]'].map((json) => Buffer.from(json).toString("base64url")),
-    ])('are not gone through by the cursor "%s"', async (cursor) => {
+    ])('are not listed with the cursor "%s"', async (cursor) => {
       const answer = await api.send("POST", "/runs/query", { session: sessions, cursor });
       expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("cursor")]);
     });
 
-    it("come a hundred at a time, however many are asked for", async () => {
+    it("are returned a hundred at a time, even if more are requested", async () => {
       const { experiment } = await api.upload(graded(120));
       const page = await api.ok("POST", "/runs/query", { session: [experiment.id], limit: 5000 });
       expect(page.runs).toHaveLength(100);

@@ -110,7 +110,7 @@ export function sessionScenarios(service: GetService): void {
   });
 
   describe("sessions", () => {
-    it("are found by metadata: all of it is there, lists and all", async () => {
+    it("are found by metadata, all of which must be contained, including lists", async () => {
       const key = unique();
       const made: Record<string, Anything> = {};
       const metadata: Record<string, unknown> = {
@@ -153,7 +153,7 @@ export function sessionScenarios(service: GetService): void {
       expect(await found({ reference_dataset: unique() })).toEqual([]);
     });
 
-    it("keep what is in extra beside what changes, and end when one says", async () => {
+    it("keep the other fields of extra in a change, and end at the given time", async () => {
       const made = await api.ok("POST", "/sessions", {
         name: unique(),
         start_time: "2026-01-01T10:00:00",
@@ -185,7 +185,7 @@ export function sessionScenarios(service: GetService): void {
       expect(answer.body.detail).toMatchObject([{ loc: ["query", parameter.split("=")[0]] }]);
     });
 
-    it.each(paged)("of %s is empty behind the last record", async (path) => {
+    it.each(paged)("of %s is empty after the last record", async (path) => {
       expect(await api.get(`${path}?limit=1000&offset=1000000`)).toEqual([]);
     });
   });

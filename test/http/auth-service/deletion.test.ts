@@ -74,7 +74,7 @@ describe.each(databases)("of two users in two workspaces with two providers and 
     ["without one", ""],
     ["with an odd one", "a'b\" or 1=1 --\n%00/.."],
     ["with a long one", "ü".repeat(1000)],
-  ])("none goes for a provider that is not there, %s", async (_, provider_id) => {
+  ])("none is deleted for a provider that does not exist, %s", async (_, provider_id) => {
     const answer = await users.ada1.send("DELETE", `/tokens?provider_id=${encodeURIComponent(provider_id)}`);
     expect([answer.status, answer.body]).toEqual([200, { message: expect.any(String), provider_id }]);
     expect(await rowsOf(api)).toEqual(before);

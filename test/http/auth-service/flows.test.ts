@@ -63,7 +63,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect((await flows.browse("/api-host/v2/auth/done?status=connected&provider=acme")).status).toBe(200);
   });
 
-  it("the callback of the original's web app leads to the same page", async () => {
+  it("the callback of LangGraph's web app leads to the same page", async () => {
     const user = await flows.user("old");
     const { url } = await user.authenticate({ provider: "old-style" });
     const path = await flows.goAndReturn(url);
@@ -73,7 +73,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect((await user.authenticate({ provider: "old-style" })).status).toBe("completed");
   });
 
-  it("a web app that is the redirect URI passes on what it got in its user's name", async () => {
+  it("a web app that is the redirect URI passes on the parameters on behalf of its user", async () => {
     const [user, other] = [await flows.user("of the app"), await flows.user("not of the app")];
     const { url } = await user.authenticate({ provider: "bridged" });
     const path = await flows.goAndReturn(url);
@@ -104,7 +104,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     });
   });
 
-  it("a browser with anything else gets a page with a sentence, and no provider is named that it made up", async () => {
+  it("a browser with any other request gets a page with an error, which never contains an invented provider", async () => {
     const user = await flows.user("strayed");
     const { url } = await user.authenticate();
     const state = new URL(url).searchParams.get("state");
@@ -139,7 +139,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     ]);
   });
 
-  it("a wait holds the answer back until its time is up, and then says timeout", async () => {
+  it("a wait responds with timeout when its time is up", async () => {
     const user = await flows.user("waiting");
     const { auth_id } = await user.authenticate();
     const started = performance.now();
@@ -154,7 +154,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     });
   });
 
-  it("two users, and one user in two workspaces, never see each other's", async () => {
+  it("two users, and one user in two workspaces, never see each other's tokens", async () => {
     const elsewhere = await flows.workspace(`elsewhere on ${database}`);
     const [bob, eve, bobElsewhere] = [
       await flows.user("bob"),

@@ -63,7 +63,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     expect(await ada.call("GET", "/providers")).toContainEqual(answer.body);
   });
 
-  it("keep all that a client may say of them", async () => {
+  it("keep all fields that a client may set", async () => {
     const more = {
       uses_pkce: "yes",
       code_challenge_method: "plain",
@@ -80,7 +80,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     expect(Object.keys(made)).toEqual(FIELDS);
   });
 
-  it("have a name that is taken once in a workspace", async () => {
+  it("have a name that is unique in a workspace", async () => {
     await ada.call("POST", "/providers", provider("twice"));
     const again = await ada.send("POST", "/providers", provider("twice", { name: "other" }));
     expect([again.status, again.body]).toEqual([409, { detail: "OAuth provider 'twice' already exists" }]);
@@ -103,7 +103,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     expect((await elsewhere.call("GET", "/providers/theirs")).name).toBe("The theirs");
   });
 
-  it("change in what a PATCH names and in nothing else; null leaves a field as it is", async () => {
+  it("change only in the fields of a PATCH; null leaves a field unchanged", async () => {
     const before = await ada.call("POST", "/providers", provider("patched", { provider_type: "slack" }));
     const changes = {
       name: "New",
@@ -122,7 +122,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     expect(await ada.call("PATCH", "/providers/patched", {})).toMatchObject(same);
   });
 
-  it("keep their secret sealed, and none when it was taken away", async () => {
+  it("keep their secret sealed, and no secret after it was removed", async () => {
     const secretOf = async (provider_id: string) => {
       const storage = openOn(api.service.database);
       const query = storage.read.k.selectFrom("oauth_providers").select("client_secret");
@@ -149,11 +149,11 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     expect((await ada.send("DELETE", "/providers/short")).status).toBe(404);
   });
 
-  it("that all workspaces share are none", async () => {
+  it("that all workspaces share do not exist", async () => {
     expect(await ada.call("GET", "/platform-providers")).toEqual([]);
   });
 
-  describe("that lead where nothing may be fetched are refused, each address by itself:", () => {
+  describe("with addresses that may not be fetched are refused, each address separately:", () => {
     it.each([
       ["http://example.com/token", "The URL must begin with https://."],
       ["ftp://example.com/", "The URL must begin with https://."],

@@ -95,7 +95,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
       expect(batch.text).toBe('{"has_token":{"github":true,"google":false,"__proto__":false}}');
     });
 
-    it("lie sealed in the database, and in no event", async () => {
+    it("are sealed in the database, and appear in no event", async () => {
       const ada = await newUser();
       const canary = { access_token: "canary-1", refresh_token: "canary-2" };
       await give(ada, canary);
@@ -150,7 +150,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     const defaults = async (user: User) =>
       (await user.call("GET", "/tokens")).map(({ id, is_default }: Wire) => [id, is_default]);
 
-    it("have the first one as it, whatever it says, then the latest that asks to be it", async () => {
+    it("have the first one as the default, whatever it says, then the latest that is stored as the default", async () => {
       const ada = await newUser();
       const first = await give(ada, { is_default: false });
       expect(await defaults(ada)).toEqual([[first, true]]);
@@ -166,7 +166,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
       expect((await defaults(ada)).filter(([, isDefault]: [string, boolean]) => isDefault)).toHaveLength(2);
     });
 
-    it("change it with their metadata, and never have two", async () => {
+    it("change the default with their metadata, and never have two", async () => {
       const ada = await newUser();
       const [first, second] = [await give(ada), await give(ada, { is_default: false })];
       const path = (id: string) => `/tokens/${id}/metadata`;
@@ -209,7 +209,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     expect(await ada.call("GET", "/tokens")).toEqual([]);
   });
 
-  describe("in the hands of agents", () => {
+  describe("that agents use", () => {
     it("are connected once, by their owner", async () => {
       const ada = await newUser();
       const id = await give(ada, { scopes: ["s"] });
@@ -233,7 +233,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
       expect(await bob.call("GET", "/agents/agent%2Fone/connections")).toEqual({ data: [] });
     });
 
-    it("are the agent's own when it is given one: no user's, and seen by all in the workspace", async () => {
+    it("can belong to the agent itself: they belong to no user, and all users of the workspace see them", async () => {
       const ada = await newUser();
       const made = await (await ada.asAdmin()).call(
         "POST",
@@ -259,7 +259,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
   });
 
   describe("in the events of their user", () => {
-    it("come and go, the newest first, of one provider when it is named", async () => {
+    it("appear when they are stored and deleted, newest first, optionally for one provider", async () => {
       const ada = await newUser();
       await ada.call("POST", "/providers", provider("google"));
       const id = await give(ada, { scopes: ["s"] });

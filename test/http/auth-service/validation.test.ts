@@ -342,21 +342,21 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
     }
   });
 
-  it.each(["true", "TRUE", "1", "yes", "On", "t", "Y", 1, true])("takes %j for true", async (value) => {
+  it.each(["true", "TRUE", "1", "yes", "On", "t", "Y", 1, true])("reads %j as true", async (value) => {
     const id = `true-${typeof value}-${value}`;
     expect((await ada.call("POST", "/providers", provider(id, { uses_pkce: value }))).uses_pkce).toBe(true);
   });
 
-  it.each(["false", "0", "no", "OFF", "f", "n", 0, false])("takes %j for false", async (value) => {
+  it.each(["false", "0", "no", "OFF", "f", "n", 0, false])("reads %j as false", async (value) => {
     const id = `false-${typeof value}-${value}`;
     expect((await ada.call("POST", "/providers", provider(id, { uses_pkce: value }))).uses_pkce).toBe(false);
   });
 
-  it.each(["5", " 5 ", "+5", "5.0", "1_0", "007"])("takes %j for a number", async (value) => {
+  it.each(["5", " 5 ", "+5", "5.0", "1_0", "007"])("reads %j as a number", async (value) => {
     await ada.call("GET", `/token-events?limit=${encodeURIComponent(value)}`);
   });
 
-  it("requires a key before all this", async () => {
+  it("requires a key before anything else", async () => {
     const requests = [
       ["DELETE", "/v2/auth/tokens"],
       ["POST", "/v2/auth/providers", "{"],
@@ -376,7 +376,7 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
     ["POST", "/providers/a/b"],
     ["GET", "/tokens/a/b/c"],
     ["GET", ""],
-  ])("is not found where nothing is: %s %s", async (method, path) => {
+  ])("is not found at an unknown path: %s %s", async (method, path) => {
     const answer = await ada.send(method, path);
     expect([answer.status, answer.body]).toEqual([404, { detail: "Not Found" }]);
   });
@@ -403,7 +403,7 @@ describe("the text of an error", () => {
     expect(partsOf(laxUuid, text)).toEqual(parts);
   });
 
-  it("about a UUID that is no text", () => {
+  it("about a UUID that is not text", () => {
     const msg = "UUID input should be a string, bytes or UUID object";
     expect(partsOf(laxUuid, 5)).toEqual([{ type: "uuid_type", loc: ["body"], msg, input: 5 }]);
   });

@@ -72,7 +72,7 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
     expect((await patch(before, { source_config: same })).latest_revision_id).toBe(before.latest_revision_id);
   });
 
-  it("takes a command away when it is empty, and all of the resources when there are new ones", async () => {
+  it("removes a command when it is empty, and replaces all resources when there are new ones", async () => {
     const commands = { install_command: "npm i", build_command: "npm run b" };
     const before = await create(
       ofRepository({ source_config: { repo_url: "https://h/r", ...commands, resource_spec: { cpu: 1 } } }),
@@ -91,7 +91,7 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
     });
   });
 
-  it("changes what it names of the source, and keeps the rest of the revision before", async () => {
+  it("changes the given fields of the source, and keeps the others of the previous revision", async () => {
     const before = await create(ofRepository());
     const after = await patch(before, { source_revision_config: { repo_ref: "refs/tags/v1", image_uri: "ignored:1" } });
     expect(after.source_revision_config).toEqual({ ...before.source_revision_config, repo_ref: "refs/tags/v1" });
@@ -119,7 +119,7 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
     ]);
   });
 
-  it("may give one revision another source, which the next one has too", async () => {
+  it("may change the source of a revision, which the next one then has too", async () => {
     const made = await create(empty());
     const image = { revision_source: "internal_docker", source_revision_config: { image_uri: "registry/a@sha256:00" } };
     const after = await patch(made, image);
@@ -133,7 +133,7 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
     expect([back.status, back.body.detail]).toEqual([400, expect.stringContaining("source_tarball_path is required")]);
   });
 
-  it("gives an image from elsewhere no other source", async () => {
+  it("cannot change the source of a deployment with an external image", async () => {
     const { id } = await create(ofImage());
     const answer = await ada.send("PATCH", `/v2/deployments/${id}`, { revision_source: "github", secrets: [] });
     expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("external_docker")]);

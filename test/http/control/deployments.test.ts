@@ -143,7 +143,7 @@ describe.each(databases)("deployments on %s", (database) => {
     expect((await ada.call("GET", "/v2/deployments?limit=100")).resources).toEqual(before);
   });
 
-  it("have names that are taken once in a workspace, and paths that are taken once anywhere", async () => {
+  it("have names that are unique in a workspace, and paths that are unique across workspaces", async () => {
     const one = await create(ofImage({ name: "Chat Bot" }));
     const again = await ada.send("POST", "/v2/deployments", ofImage({ name: "Chat Bot" }));
     expect([again.status, again.body.detail]).toEqual([400, expect.stringContaining('"Chat Bot"')]);
@@ -167,7 +167,7 @@ describe.each(databases)("deployments on %s", (database) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(400)]);
   });
 
-  it("have limits that follow from what they ask for", async () => {
+  it("have limits that are derived from the requested resources", async () => {
     const resource_spec = { cpu: "0.33", memory_mb: 512, redis_memory_mb: 64, unknown: 1, max_scale: 3 };
     const { source_config } = await create(ofImage({ source_config: { resource_spec } }));
     expect(source_config.resource_spec).toEqual({
@@ -186,7 +186,7 @@ describe.each(databases)("deployments on %s", (database) => {
     });
   });
 
-  it("keep a URL of their own only where their images come from elsewhere", async () => {
+  it("keep a custom URL only with external images", async () => {
     const source_config = { custom_url: "https://agent.example.com" };
     expect((await create(ofImage({ source_config }))).source_config.custom_url).toBe("https://agent.example.com");
     const { id, source_config: filled } = await create(empty({ source_config }));
@@ -232,7 +232,7 @@ describe.each(databases)("deployments on %s", (database) => {
     expect((await who.call("GET", "/v2/deployments")).resources).toHaveLength(5);
   });
 
-  it("are found by a part of their name, the one of exactly that name first", async () => {
+  it("are found by a part of their name, an exact match first", async () => {
     const who = await api.user(await api.newWorkspace("names"));
     for (const name of ["bot", "bot-2", "Robot", "other", "50%_bot"]) await create(ofImage({ name }), who);
     const names = async (part: string) =>
@@ -277,7 +277,7 @@ describe.each(databases)("deployments on %s", (database) => {
     expect(await who.call("GET", `/v2/deployments/${image.id}`)).toMatchObject({ image_version: "0.16.0" });
   });
 
-  it("are being deleted at once, whatever is said about it, and change no more", async () => {
+  it("are marked as being deleted at once, and cannot be changed any more", async () => {
     for (const query of ["", "?delete_tracing_project=true", "?force=true"]) {
       const { id, name } = await create(ofImage());
       for (let i = 0; i < 2; i++) {
@@ -301,7 +301,7 @@ describe.each(databases)("deployments on %s", (database) => {
     }
   });
 
-  it("are deleted by the dozen: 200 for all of them, 207 for some, 404 for none", async () => {
+  it("are deleted in bulk: 200 for all of them, 207 for some, 404 for none", async () => {
     const [a, b] = [await create(ofImage()), await create(ofImage())];
     const theirs = await create(ofImage(), elsewhere);
     const remove = (...ids: string[]) =>

@@ -23,7 +23,7 @@ describe.each(databases)("listeners on %s", (database) => {
 
   const create = (body: object, who = ada): Promise<Wire> => who.call("POST", "/v2/listeners", body, 201);
 
-  it("are kept with all that is said of them", async () => {
+  it("are stored with all fields", async () => {
     const made = await create(listener("one", { version: "1.2.3", unknown: 1 }));
     expect(made).toEqual({
       id: expect.stringMatching(UUID),
@@ -39,7 +39,7 @@ describe.each(databases)("listeners on %s", (database) => {
     expect(plain).toMatchObject({ version: null, compute_config: { k8s_namespaces: null } });
   });
 
-  it("have a compute id that is taken once in a workspace", async () => {
+  it("have a compute id that is unique in a workspace", async () => {
     await create(listener("twice"));
     const again = await ada.send("POST", "/v2/listeners", listener("twice"));
     const detail = `Listener for LangSmith workspace ID '${ada.tenant_id}' and compute ID 'twice' already exists.`;

@@ -118,7 +118,7 @@ describe.each(databases)("the logs of a deployment on %s", (database) => {
     ).toEqual(all);
   });
 
-  it("are found by level: that one and whatever is more important", async () => {
+  it("are found by level: that level and higher ones", async () => {
     for (const [i, level] of LEVELS.entries())
       expect(messages((await ofRevision(`type=build&level=${level}`)).logs)).toEqual(
         LEVELS.slice(i).map((_, j) => `Build ${i + j}`),
@@ -146,7 +146,7 @@ describe.each(databases)("the logs of a deployment on %s", (database) => {
     expect(messages((await post("deploy_logs", { start_time: from, end_time: to })).logs)).toEqual(expected);
   });
 
-  it("lead a client that follows a build on to what comes next, also where the page is the last so far", async () => {
+  it("give a client that follows a build a cursor for the next lines, even on the last page so far", async () => {
     const follow = (body: object) => post(`revisions/${revision}/build_logs`, { order: "asc", limit: 50, ...body });
     const first = await follow({});
     expect(first.logs).toHaveLength(5);
@@ -176,7 +176,7 @@ describe.each(databases)("the logs of a deployment on %s", (database) => {
     },
   );
 
-  it("keep the newest lines, so many and for so long", async () => {
+  it("keep a limited number of lines, for a limited time", async () => {
     const one = await ada.call("POST", "/v2/deployments", ofImage(), 201);
     const now = Date.now();
     const line = (at: number, message: string) => ({ at, message, deployment_id: one.id });

@@ -282,7 +282,7 @@ describe.each(databases)("requests that the control plane refuses on %s", (datab
     },
   );
 
-  it("a body that is no JSON", async () => {
+  it("a body that is not JSON", async () => {
     const answer = await ada.send("POST", "/v2/deployments", '{"name": ');
     expect([answer.status, answer.body.detail]).toMatchObject([
       422,
@@ -290,7 +290,7 @@ describe.each(databases)("requests that the control plane refuses on %s", (datab
     ]);
   });
 
-  it("another method, and a path that is not there, in FastAPI's words", async () => {
+  it("another method, and an unknown path, in FastAPI's words", async () => {
     for (const path of [
       "/v2/deployments",
       `/v2/deployments/${UNKNOWN_ID}/upload-url`,

@@ -135,7 +135,7 @@ describe.each(databases)("revisions on %s", (database) => {
     expect(await statuses(made)).toEqual([status, "DEPLOYED"]);
   });
 
-  it("are sent to be deployed again once, when ten ask at the same time", async () => {
+  it("are deployed again only once when ten requests arrive at the same time", async () => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, "DEPLOYED", { artifact: "a" });
     const answers = await Promise.all(Array.from({ length: 10 }, () => ask(made, made.latest_revision_id, "redeploy")));

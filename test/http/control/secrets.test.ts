@@ -19,7 +19,7 @@ describe.each(databases)("secrets of deployments on %s", (database) => {
 
   const shown = async (who: User, { id }: Wire) => (await who.call("GET", `/v2/deployments/${id}`)).secrets;
 
-  it("show their names to everybody and their values to administrators alone", async () => {
+  it("show their names to all callers and their values only to administrators", async () => {
     const secrets = [
       { name: "OPENAI_API_KEY", value: "sk-1" },
       { name: "EMPTY", value: "" },
@@ -34,7 +34,7 @@ describe.each(databases)("secrets of deployments on %s", (database) => {
     expect((await ada.call("PATCH", `/v2/deployments/${made.id}`, {})).secrets).toEqual(masked);
   });
 
-  it("are replaced all together, stay where a PATCH says nothing of them, and go with an empty list", async () => {
+  it("are replaced together, kept by a PATCH without secrets, and deleted by an empty list", async () => {
     const made = await ada.call("POST", "/v2/deployments", ofImage({ secrets: [{ name: "A", value: "1" }] }), 201);
     const patch = (body: object) => ada.call("PATCH", `/v2/deployments/${made.id}`, body);
     await patch({ source_revision_config: { image_uri: "i:2" } });
@@ -47,7 +47,7 @@ describe.each(databases)("secrets of deployments on %s", (database) => {
     expect(await shown(admin, made)).toEqual([]);
   });
 
-  it("lie in the database sealed, in every row that has them", async () => {
+  it("are sealed in the database, in every row that has them", async () => {
     const value = `canary-${randomUUID()}`;
     const made = await ada.call("POST", "/v2/deployments", ofImage({ secrets: [{ name: "CANARY", value }] }), 201);
     await ada.call("POST", `/v2/deployments/${made.id}/revisions`, {}, 201);
@@ -101,14 +101,14 @@ describe.each(databases)("secrets of deployments on %s", (database) => {
     ["a secret without its name", { secrets: [{ value: "hunter2" }] }],
     ["secrets that are no list", { secrets: { A: "hunter2" } }],
     ["a text instead of secrets", { secrets: "hunter2" }],
-  ])("are not repeated to who sent them with %s", async (_, wrong) => {
+  ])("are not returned to a sender with %s", async (_, wrong) => {
     const body = ofImage({ secrets: [{ name: "A", value: "hunter2" }], ...wrong });
     const answer = await ada.send("POST", "/v2/deployments", body);
     expect(answer.status).toBe(422);
     expect(answer.text).not.toContain("hunter2");
   });
 
-  it("that cannot be opened stop a revision from being made, until they are replaced", async () => {
+  it("that cannot be decrypted prevent a new revision until they are replaced", async () => {
     const made = await ada.call("POST", "/v2/deployments", ofImage({ secrets: [{ name: "A", value: "1" }] }), 201);
     const other = await ada.call("POST", "/v2/deployments", ofImage({ secrets: [{ name: "A", value: "2" }] }), 201);
     const secretsOf = ({ id }: Wire) =>

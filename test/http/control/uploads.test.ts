@@ -45,7 +45,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
       tx.run(tx.k.updateTable("source_uploads").set({ expires_at: 1 }).where("object_path", "=", object_path)),
     );
 
-  it("arrives at the URL that was asked for, without a key, and can then be deployed", async () => {
+  it("is sent to the requested URL without a key, and can then be deployed", async () => {
     const upload = await begin();
     expect(Object.keys(upload)).toEqual(["upload_url", "object_path"]);
     expect(upload.object_path).toMatch(/^uploads\/[0-9a-f-]{36}\.tar\.gz$/);
@@ -75,7 +75,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
     expect((await put(upload_url, "a tarball", { origin })).status).toBe(200);
   });
 
-  it("comes back to the mount by which its URL was asked for, and to the public address", async () => {
+  it("has a URL below the mount of the request, or below the public address", async () => {
     const upload = await ada.call("POST", `/api-host/v2/deployments/${made.id}/upload-url`);
     expect(upload.upload_url).toMatch(/^http:\/\/localhost\/api-host\/v2\/uploads\//);
     expect((await put(upload.upload_url, "x")).status).toBe(200);
@@ -138,7 +138,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
     expect((await put(upload.upload_url, "x")).status).toBe(200);
   });
 
-  it("that is empty, or longer than allowed, leaves nothing, and may be brought again", async () => {
+  it("that is empty, or longer than allowed, leaves nothing, and may be sent again", async () => {
     const upload = await begin();
     const before = files();
     const none = await put(upload.upload_url, "");
@@ -186,7 +186,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
     });
   }
 
-  it("is not for a deployment that runs images from elsewhere, and not for another than its own", async () => {
+  it("is refused for a deployment with external images, and for another deployment", async () => {
     const image = await ada.call("POST", "/v2/deployments", ofImage(), 201);
     const refused = await ada.send("POST", `/v2/deployments/${image.id}/upload-url`);
     expect([refused.status, refused.body.detail]).toEqual([400, expect.stringContaining("external_docker")]);

@@ -59,7 +59,7 @@ describe("handlers of an authentication module", () => {
     if (status === 401) expect(answer.headers.get("www-authenticate")).toBe("Bearer");
   });
 
-  it("refuse, and fail when their result has no meaning", async () => {
+  it("refuse, and fail when their result is invalid", async () => {
     const thread_id = await newThread(bearer("guest"));
     const refused = await api.send("DELETE", `/threads/${thread_id}`, undefined, bearer("guest"));
     expect([refused.status, refused.body]).toEqual([403, { detail: "Forbidden" }]);

@@ -72,7 +72,7 @@ describe("a JWT of the service's identity provider, with an authentication modul
     expect([status, body]).toEqual([401, { detail: "Not a user of the project." }]);
   });
 
-  it("is an administrator's without the module", async () => {
+  it("is not passed to the module if its user is an administrator", async () => {
     await join("boss", workspaces[0], "admin");
     expect((await api.call("POST", "/threads", {}, await bearer("boss"))).metadata).toEqual({});
   });

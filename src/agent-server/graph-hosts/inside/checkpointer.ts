@@ -18,7 +18,7 @@ import type { Library } from "./loading/library.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
 /**
- * The context in which a graph is used, stored in `configurable`, which LangGraph passes to every checkpointer call, also in subgraphs.
+ * The context in which a graph is used, stored in `configurable`, which LangGraph passes to every checkpointer call, including in subgraphs.
  */
 export interface Scope {
   /** The run that writes; absent for queries. */

@@ -102,7 +102,7 @@ function readFrames(socket: Readable, onFrame: (messages: FromProcess[]) => void
       bytes = 0;
       rest = rest.subarray(end + 1);
       const messages = messagesIn(frame);
-      if (!messages) return socket.destroy(new Error("The Python host has sent an invalid message."));
+      if (!messages) return socket.destroy(new Error("The Python host sent an invalid message."));
       onFrame(messages);
     }
     if (rest.length === 0) return;

@@ -120,7 +120,7 @@ export class A2aTasks {
     }
     const { task } = await this.find(request, assistant, taskId);
     if (contextId !== "" && thread_id !== task.thread_id)
-      throw new RequestMalformedError("params.message.contextId: must be that of the task");
+      throw new RequestMalformedError("params.message.contextId: must be the contextId of the task");
     const interrupts = await this.#openInterrupts(task);
     const resume = interrupts.length > 0 && answerOf(message, interrupts);
     const body = resume ? { ...shared, command: { resume }, strict_resume: true } : { ...shared, input: null };

@@ -6,7 +6,7 @@ import type { Interrupt } from "../../contract/records.ts";
 /** A message of a graph, in its wire format. */
 export type GraphMessage = JsonObject & { id?: string | null; type?: string };
 
-/** Returns the graph's message for a message of a client; none for a message that is no input of a graph. */
+/** Returns the graph's message for a message of a client; none for a message that is not input of a graph. */
 export function toGraphMessage(message: AgUiMessage): GraphMessage[] {
   const { id, role } = message;
   switch (role) {

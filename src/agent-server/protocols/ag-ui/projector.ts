@@ -73,7 +73,7 @@ export class AgUiProjector {
     }
     const cancelled = !run || run.cancel_action !== null || (run.status === "interrupted" && !interrupts);
     if (cancelled) this.#cancelled();
-    // A breakpoint is no interrupt: it expects no response, and the next request continues the graph.
+    // A breakpoint is not an interrupt: it expects no response, and the next request continues the graph.
     else this.#interrupt((interrupts as Interrupt[] | undefined) ?? []);
   }
 

@@ -86,7 +86,8 @@ export function serveRequest(options: McpServerOptions, request: ServedRequest):
 async function listTools({ tools }: McpServerOptions, request: McpRequest, params: { cursor?: string } | undefined) {
   const { caller, metadata } = await authorizeSearch(request);
   const page = await tools.list(caller, metadata, params?.cursor);
-  if (!page) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "cursor: must be the nextCursor of a list");
+  if (!page)
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, "cursor: must be the nextCursor of a previous response");
   return page;
 }
 

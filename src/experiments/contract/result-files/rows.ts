@@ -1,4 +1,4 @@
-/** Rows of result files, for the command line and for the web app. The only imports are types, so that the web app can use its values. */
+/** Rows of result files, for the command line and for the web app. Imports only types, so that the web app can use it. */
 
 import type { UploadRow } from "../upload.ts";
 

@@ -39,7 +39,7 @@ export function parsedJson(value: unknown): unknown {
   }
 }
 
-/** Reads inputs or outputs: objects, also as JSON text, as they are; null as absent; other values as an object with one key. */
+/** Reads inputs or outputs: objects (also in JSON text) unchanged, null as absent, and other values as an object with one key. */
 const payload =
   (key: string, list_key = key): Reader =>
   (value) => {

@@ -58,7 +58,7 @@ export class SpanExport {
   async stop(): Promise<void> {
     const stopped = this.#exporter?.then((exporter) => exporter.shutdown()) ?? Promise.resolve();
     await withTimeout(
-      stopped.catch((error: Error) => this.#log.warn({ error }, "the export of spans did not end as intended")),
+      stopped.catch((error: Error) => this.#log.warn({ error }, "stopping the span exporter failed")),
       STOP_MS,
     );
   }

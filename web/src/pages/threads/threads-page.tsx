@@ -143,7 +143,7 @@ const NoThreads = ({ isFiltered }: { isFiltered: boolean }) =>
     </EmptyState>
   );
 
-/** Keys that the service sets, which other columns show or which no reader looks for. */
+/** Keys that the service sets and this column omits: other columns show them, or users do not need them. */
 const SERVICE_KEYS = ["graph_id", "assistant_id", "user_id"];
 
 /** Formats metadata in the syntax of the metadata filter. */

@@ -5,7 +5,7 @@ import { type Live, liveOf, withEvent } from "./conversation/live-run.ts";
 import { runsQuery, threadKey, threadsKey } from "./queries.ts";
 
 /**
- * Refetches the thread's runs when a run starts or ends, also a run of another client. Hidden pages do not hold a connection, because
+ * Refetches the thread's runs when a run starts or ends, including runs of other clients. Hidden pages do not hold a connection, because
  * browsers allow only six per host with HTTP/1.1.
  */
 export function useThreadEvents(thread_id: string): void {
@@ -25,7 +25,7 @@ export function useThreadEvents(thread_id: string): void {
       abort.abort();
       if (document.visibilityState === "hidden" || !navigator.onLine) return;
       abort = new AbortController();
-      // After an error, for example of a deleted thread, the runs are polled only.
+      // After an error, for example because the thread was deleted, the runs are only polled.
       void follow(abort).catch(() => undefined);
       void refetch();
     };
