@@ -272,7 +272,7 @@ describe.each(databases)("the monitoring of a workspace on %s", (database) => {
   });
 
   it("leads to the runs of a bucket", async () => {
-    const { caller, at } = await workspace();
+    const { tenant_id, caller, at, storage } = await workspace();
     const time = (name: string, ms: number) => `${name}=${new Date(ms).toISOString()}`;
     const ended = async (query: string) =>
       (await api.call("GET", `${RUNS}?${query}`, undefined, caller)).runs.map(({ status }: Wire) => status).sort();
@@ -282,6 +282,13 @@ describe.each(databases)("the monitoring of a workspace on %s", (database) => {
     expect(await ended(`${bucket}&status=running`)).toEqual([]);
     expect(await ended(time("ended_from", at + MINUTE))).toEqual(["interrupted"]);
     expect(await ended(`${bucket}&${time("created_until", at - 40_000)}`)).toEqual(["success"]);
+    expect(await ended(`${bucket}&${time("created_from", at + 1)}`)).toEqual([]);
+    expect(await ended(time("ended_until", at - 3 * 24 * 60 * MINUTE))).toEqual([]);
+    // The runs that were created before those of the bucket are not scanned.
+    const user = { tenant_id, user_id: "local", scopes: [] };
+    const last = await new RunOverview({ database: storage }, 3).list(user, { ended_from: at + MINUTE, limit: 10 });
+    expect([last.runs.length, last.next]).toEqual([1, null]);
+    await storage.close();
   });
 
   it("counts so many runs, the last ones that ended, and says so", async () => {

@@ -4,6 +4,7 @@ import { throughput } from "../../src/agent-server/runs/run-overview.ts";
 import {
   countRunsByMinute,
   findPositionBefore,
+  firstCreation,
   groupEndedRuns,
   listRunsOfTenant,
 } from "../../src/agent-server/storage/run-overview.ts";
@@ -57,7 +58,12 @@ describe("the runs of a workspace", () => {
       "COVERING INDEX runs_of_workspace",
     );
     const ended = await planOf(database, (tx) => listRunsOfTenant(tx, { ...all, ended_from: 1, ended_until: 9 }));
-    expect(ended).toBe(list);
+    expect(ended).toContain(list);
+    expect(ended).toContain("USING COVERING INDEX runs_by_end (tenant_id=? AND ended_at>? AND ended_at<?");
+    expect(ended).not.toMatch(/TEMP B-TREE|SCAN/);
+    expect(await planOf(database, (tx) => firstCreation(tx, { ...all, ended_from: 1, ended_until: 9 }))).toContain(
+      "COVERING INDEX runs_by_end",
+    );
     const bounds = { ended_from: 1, ended_until: 9, bucket_ms: 60_000, limit: 10 };
     const groups = await planOf(database, (tx) =>
       groupEndedRuns(tx, { tenant_id: TENANT, access: undefined, ...bounds }),

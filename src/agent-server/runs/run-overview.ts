@@ -19,6 +19,7 @@ import {
   countRunsByMinute,
   type EndedRuns,
   findPositionBefore,
+  firstCreation,
   groupEndedRuns,
   listRunsOfTenant,
   type RunCount,
@@ -31,6 +32,9 @@ const MAX_COUNTED = 50_000;
 
 /** Maximum number of ended runs that a page scans: 20,000 take 60 ms on SQLite, whose reads block the process. */
 const MAX_SCANNED = 20_000;
+
+/** The latest time of a `Date`, in ms since the epoch. */
+const MAX_TIME_MS = 8.64e15;
 
 /** In UTF-16 code units. */
 const MAX_MESSAGE_LENGTH = 1000;
@@ -49,12 +53,20 @@ export class RunOverview {
   /** Newest runs first. A page can have fewer runs than its limit if few runs match; `next` continues after the last scanned run. */
   async list(caller: Caller, query: RunOverviewQuery): Promise<RunOverviewPage> {
     const { limit, cursor, ...conditions } = query;
-    const { read } = this.#database;
+    const { tenant_id } = caller;
     const after = cursor === undefined ? undefined : positionOf(cursor);
     const access = filterOf(caller, "threads");
-    // A run ends after its creation, so the scan for runs that ended earlier skips the runs that were created later.
-    const created_until = earlierOf(query.created_until, query.ended_until);
-    const filter = { ...conditions, created_until, tenant_id: caller.tenant_id, access, after, limit: limit + 1 };
+    const filter = { ...conditions, tenant_id, access, after, limit: limit + 1 };
+    let { read } = this.#database;
+    if ((query.ended_from ?? query.ended_until) !== undefined) {
+      const { created_from = 0, created_until = MAX_TIME_MS, ended_until = MAX_TIME_MS } = query;
+      // The range can contain any number of runs. The scan is limited to the time in which these runs were created.
+      read = this.#database.search;
+      const first = await firstCreation(read, filter);
+      if (first === null) return { runs: [], next: null };
+      filter.created_from = Math.max(created_from, first);
+      filter.created_until = Math.min(created_until, ended_until);
+    }
     const isIndexed = query.run_id !== undefined || areActive(query.status);
     const back_to = isIndexed ? undefined : await findPositionBefore(read, filter, this.#max_scanned - 1);
     const rows = await listRunsOfTenant(read, { ...filter, back_to });
@@ -100,9 +112,6 @@ export class RunOverview {
     };
   }
 }
-
-const earlierOf = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
 const cursorAt = ({ created_at, seq }: RunPosition): string => `${created_at}.${seq}`;
 

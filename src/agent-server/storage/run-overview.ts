@@ -57,6 +57,21 @@ function newestFirst(tx: Tx, filter: RunOverviewFilter) {
   return query.orderBy(created_at, "desc").orderBy("seq", "desc");
 }
 
+type EndRange = Pick<RunOverviewFilter, "tenant_id" | "ended_from" | "ended_until">;
+
+function endedRuns(tx: Tx, { tenant_id, ended_from, ended_until }: EndRange) {
+  let query = tx.k.selectFrom("runs").where("tenant_id", "=", tenant_id);
+  if (ended_from !== undefined) query = query.where("ended_at", ">=", ended_from);
+  if (ended_until !== undefined) query = query.where("ended_at", "<", ended_until);
+  return query;
+}
+
+/** Returns the earliest creation of the runs that ended in a range of time; null if there are none. */
+export async function firstCreation(tx: Tx, range: EndRange): Promise<number | null> {
+  const row = await tx.first(endedRuns(tx, range).select(sql<number | null>`min(created_at)`.as("first")));
+  return row?.first ?? null;
+}
+
 const ACTIVE: readonly RunStatus[] = ["pending", "running"];
 
 /** Whether the filter selects only active runs. An index on `ended_at` finds these, however many runs have ended. */
@@ -70,10 +85,9 @@ export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<Run
     .select(COLUMNS)
     .select(sql<string | null>`case when status in ('error', 'timeout') then output end`.as("failure"));
   if (back_to) query = query.where(sql<SqlBool>`(created_at, seq) >= (${back_to.created_at}, ${back_to.seq})`);
-  // The plus excludes the index on ended_at, which does not have the order of the list.
-  const ended_at = sql<number>`+ended_at`;
-  if (ended_from !== undefined) query = query.where(ended_at, ">=", ended_from);
-  if (ended_until !== undefined) query = query.where(ended_at, "<", ended_until);
+  if (ended_from !== undefined || ended_until !== undefined)
+    // The plus keeps the order of the list: its index and the one on ended_at find the runs, and only these are read.
+    query = query.where(sql<number>`+seq`, "in", endedRuns(tx, filter).select("seq"));
   if (areActive(status)) query = query.where("ended_at", "is", null);
   if (status) query = query.where("status", "in", status);
   if (assistant_id) query = query.where("assistant_id", "=", assistant_id);
