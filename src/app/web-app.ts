@@ -153,6 +153,9 @@ function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAp
   serveQuery(appRunRoutes.getRunThroughput, async ({ caller, context }) =>
     context.json(await run_overview.throughput(caller)),
   );
+  serveQuery(appRunRoutes.getRunMonitoring, async ({ caller, query, context }) =>
+    context.json(await run_overview.monitoring(caller, query)),
+  );
   serveQuery(comparisonPageRoutes.readComparedRows, async ({ caller, params, body }) =>
     jsonText((await comparedRows.read(caller, params.dataset_id, body)).json),
   );

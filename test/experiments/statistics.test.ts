@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { describe as describeNumbers, percentile } from "../../src/experiments/statistics/describe.ts";
+import { describe as describeNumbers } from "../../src/experiments/statistics/describe.ts";
 import { bootstrapMeanInterval, comparePair, Random, seededRandom } from "../../src/experiments/statistics/paired.ts";
 import { holm, mcnemarExact, normalTail, wilcoxon } from "../../src/experiments/statistics/significance-tests.ts";
+import { percentile } from "../../src/platform/lib/percentile.ts";
 
 /*
  * Expected values are published ones, or come from SciPy 1.17.1, statsmodels 0.15.0 and NumPy 2.4.6 on Python 3.11 by

@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RunOverview } from "../../src/agent-server/runs/run-overview.ts";
 import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
 import { databases } from "../support/databases.ts";
+import { type EndedRun, insertEndedRuns } from "../support/rows.ts";
 import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
 import { ADMIN, closedService, newCaller, newWorkspace } from "./callers.ts";
@@ -119,12 +121,17 @@ describe.each(databases)("the runs of a workspace on %s", (database) => {
     });
   });
 
-  it.each(["status=done", "cursor=1", "limit=0", "limit=501", "created_from=yesterday", "thread_id=mine"])(
-    "are refused for %s",
-    async (query) => {
-      expect((await api.send("GET", `${RUNS}?${query}`)).status).toBe(422);
-    },
-  );
+  it.each([
+    "status=done",
+    "cursor=1",
+    "limit=0",
+    "limit=501",
+    "created_from=yesterday",
+    "ended_until=1",
+    "thread_id=mine",
+  ])("are refused for %s", async (query) => {
+    expect((await api.send("GET", `${RUNS}?${query}`)).status).toBe(422);
+  });
 });
 
 describe.each(databases)("the throughput of a workspace on %s", (database) => {
@@ -171,5 +178,137 @@ describe.each(databases)("the throughput of a workspace on %s", (database) => {
     expect(total(await throughput(caller), "accepted")).toBe(3);
     expect((await api.send("GET", RUNS)).status).toBe(401);
     expect((await api.send("GET", RUNS, undefined, ADMIN)).status).toBe(200);
+  });
+});
+
+describe.each(databases)("the monitoring of a workspace on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await closedService(database);
+  });
+  afterAll(() => api.stop());
+
+  const MINUTE = 60_000;
+  const NUMBERS = { duration_p50_ms: null, duration_p99_ms: null, queue_p50_ms: null, queue_p99_ms: null };
+  const monitoring = (caller: Record<string, string>, query = "range=1h") =>
+    api.call("GET", `${RUNS}/monitoring?${query}`, undefined, caller);
+
+  /** A workspace in which one assistant ended five runs ten minutes ago and one a minute later, and another one run two days ago. */
+  async function workspace() {
+    const tenant_id = await newWorkspace(api);
+    const [busy, idle] = [randomUUID(), randomUUID()];
+    const at = (Math.floor(Date.now() / MINUTE) - 10) * MINUTE;
+    const run = (queue_ms: number, duration_ms: number, more: Partial<EndedRun> = {}): EndedRun => {
+      const { assistant_id = busy, status = "success", ended_at = at + 1 } = more;
+      const started_at = ended_at - duration_ms;
+      const created_at = started_at - queue_ms;
+      return { tenant_id, thread_id: randomUUID(), assistant_id, status, created_at, started_at, ended_at, ...more };
+    };
+    const storage = openOn(api.service.database);
+    await insertEndedRuns(storage, [
+      run(10, 1_000),
+      run(20, 3_000, { status: "error" }),
+      run(30, 2_000, { status: "timeout" }),
+      run(40, 4_000, { status: "interrupted" }),
+      run(1_000, 100_000, { ended_at: at + MINUTE - 1 }),
+      // Cancelled before its start.
+      run(0, 0, { ended_at: at + MINUTE, started_at: null, status: "interrupted" }),
+      run(0, 7, { ended_at: at - 2 * 24 * 60 * MINUTE, assistant_id: idle }),
+    ]);
+    const caller = await newCaller(api, { tenant_id });
+    return { tenant_id, caller, busy, idle, at, storage, run };
+  }
+
+  const FIVE = {
+    runs: 5,
+    errors: 2,
+    duration_p50_ms: 3_000,
+    // Of 1, 2, 3, 4 and 100 s: rank 3.96 of 0 to 4.
+    duration_p99_ms: expect.closeTo(96_160, 6),
+    queue_p50_ms: 30,
+    queue_p99_ms: expect.closeTo(961.6, 6),
+  };
+
+  it("has the numbers, durations and queue times of ended runs by assistant and time", async () => {
+    const { caller, busy, idle, at, storage } = await workspace();
+    await storage.close();
+    const hour = await monitoring(caller);
+    expect(hour).toMatchObject({ bucket_ms: MINUTE, incomplete_until: null });
+    expect(Date.parse(hour.until) - Date.parse(hour.from)).toBe(60 * MINUTE);
+    const buckets = [
+      { at: expect.any(String), ...FIVE },
+      { at: expect.any(String), runs: 1, errors: 0, ...NUMBERS },
+    ];
+    expect(hour.total).toEqual({ ...FIVE, runs: 6, buckets });
+    expect(hour.total.buckets.map((bucket: Wire) => Date.parse(bucket.at))).toEqual([at, at + MINUTE]);
+    expect(hour.assistants).toEqual([{ assistant_id: busy, ...hour.total }]);
+
+    const week = await monitoring(caller, "range=7d");
+    expect(week.total.runs).toBe(7);
+    expect(week.assistants.map((each: Wire) => [each.assistant_id, each.runs])).toEqual([
+      [busy, 6],
+      [idle, 1],
+    ]);
+    const own = await monitoring(caller, `range=7d&assistant_id=${idle}`);
+    expect(own.total).toMatchObject({ runs: 1, errors: 0, duration_p50_ms: 7, duration_p99_ms: 7, queue_p50_ms: 0 });
+    expect(own.assistants).toEqual([{ assistant_id: idle, ...own.total }]);
+    const sizes = [];
+    for (const range of ["1h", "6h", "24h", "7d", "30d"]) {
+      const { from, until, bucket_ms, total } = await monitoring(caller, `range=${range}`);
+      sizes.push((Date.parse(until) - Date.parse(from)) / bucket_ms);
+      expect(Date.parse(from) % bucket_ms).toBe(0);
+      expect(total.buckets.reduce((sum: number, { runs }: Wire) => sum + runs, 0)).toBe(total.runs);
+    }
+    expect(sizes).toEqual([60, 72, 72, 84, 90]);
+  });
+
+  it("does not count the wait for the start of a scheduled run", async () => {
+    const { caller, storage, run } = await workspace();
+    const scheduled = run(3_600_000, 5, { assistant_id: randomUUID() });
+    await insertEndedRuns(storage, [{ ...scheduled, start_at: (scheduled.started_at as number) - 50 }]);
+    await storage.close();
+    const { total } = await monitoring(caller, `assistant_id=${scheduled.assistant_id}`);
+    expect(total).toMatchObject({ runs: 1, queue_p50_ms: 50, queue_p99_ms: 50 });
+  });
+
+  it("leads to the runs of a bucket", async () => {
+    const { tenant_id, caller, at, storage } = await workspace();
+    const time = (name: string, ms: number) => `${name}=${new Date(ms).toISOString()}`;
+    const ended = async (query: string) =>
+      (await api.call("GET", `${RUNS}?${query}`, undefined, caller)).runs.map(({ status }: Wire) => status).sort();
+    const bucket = `${time("ended_from", at)}&${time("ended_until", at + MINUTE)}`;
+    expect(await ended(bucket)).toEqual(["error", "interrupted", "success", "success", "timeout"]);
+    expect(await ended(`${bucket}&status=error&status=timeout`)).toEqual(["error", "timeout"]);
+    expect(await ended(`${bucket}&status=running`)).toEqual([]);
+    expect(await ended(time("ended_from", at + MINUTE))).toEqual(["interrupted"]);
+    expect(await ended(`${bucket}&${time("created_until", at - 40_000)}`)).toEqual(["success"]);
+    expect(await ended(`${bucket}&${time("created_from", at + 1)}`)).toEqual([]);
+    expect(await ended(time("ended_until", at - 3 * 24 * 60 * MINUTE))).toEqual([]);
+    // The runs that were created before those of the bucket are not scanned.
+    const user = { tenant_id, user_id: "local", scopes: [] };
+    const last = await new RunOverview({ database: storage }, 3).list(user, { ended_from: at + MINUTE, limit: 10 });
+    expect([last.runs.length, last.next]).toEqual([1, null]);
+    await storage.close();
+  });
+
+  it("counts so many runs, the last ones that ended, and says so", async () => {
+    const { tenant_id, at, storage } = await workspace();
+    const caller = { tenant_id, user_id: "local", scopes: [] };
+    const overview = new RunOverview({ database: storage }, undefined, 2);
+    const { total, incomplete_until } = await overview.monitoring(caller, { range: "1h" });
+    expect([total.runs, Date.parse(incomplete_until as string)]).toEqual([2, at + MINUTE - 1]);
+    await storage.close();
+  });
+
+  it("shows nothing of other workspaces", async () => {
+    const { busy } = await workspace();
+    const stranger = await newCaller(api, { tenant_id: await newWorkspace(api) });
+    for (const query of ["range=30d", `range=30d&assistant_id=${busy}`])
+      expect(await monitoring(stranger, query)).toMatchObject({ total: { runs: 0, buckets: [] }, assistants: [] });
+    expect((await api.send("GET", `${RUNS}/monitoring`)).status).toBe(401);
+  });
+
+  it.each(["range=2h", "assistant_id=mine"])("is refused for %s", async (query) => {
+    expect((await api.send("GET", `${RUNS}/monitoring?${query}`, undefined, ADMIN)).status).toBe(422);
   });
 });

@@ -6,6 +6,15 @@ const users = ["test/security/deployment-users.test.ts"];
 /** Guards against requests that hold up others, and against deployments with the rights of the service. */
 export const ISOLATION_MUTANTS: readonly Mutant[] = [
   {
+    name: "isolation: the monitoring counts the runs of other workspaces",
+    file: "src/agent-server/storage/run-overview.ts",
+    replace: [
+      '.as("bucket"))\n    .where("tenant_id", "=", tenant_id)',
+      '.as("bucket"))\n    .where("tenant_id", ">=", tenant_id.slice(0, 0))',
+    ],
+    suites: ["test/http/app-api.test.ts"],
+  },
+  {
     name: "isolation: searches run on the serving thread",
     file: "src/platform/database/sqlite/sqlite.ts",
     replace: ["search: txOn(searcher)", "search: txOn(runnerOn(reader))"],

@@ -4,6 +4,8 @@ import { throughput } from "../../src/agent-server/runs/run-overview.ts";
 import {
   countRunsByMinute,
   findPositionBefore,
+  firstCreation,
+  groupEndedRuns,
   listRunsOfTenant,
 } from "../../src/agent-server/storage/run-overview.ts";
 import { listActiveRunsOfTenant } from "../../src/agent-server/storage/runs.ts";
@@ -43,6 +45,8 @@ describe("the runs of a workspace", () => {
       run_id: undefined,
       created_from: 1,
       created_until: undefined,
+      ended_from: undefined,
+      ended_until: undefined,
       after: { created_at: 5, seq: 5 },
       back_to: undefined,
       limit: 10,
@@ -53,6 +57,18 @@ describe("the runs of a workspace", () => {
     expect(await planOf(database, (tx) => findPositionBefore(tx, all, 5))).toContain(
       "COVERING INDEX runs_of_workspace",
     );
+    const ended = await planOf(database, (tx) => listRunsOfTenant(tx, { ...all, ended_from: 1, ended_until: 9 }));
+    expect(ended).toContain(list);
+    expect(ended).toContain("USING COVERING INDEX runs_by_end (tenant_id=? AND ended_at>? AND ended_at<?");
+    expect(ended).not.toMatch(/TEMP B-TREE|SCAN/);
+    expect(await planOf(database, (tx) => firstCreation(tx, { ...all, ended_from: 1, ended_until: 9 }))).toContain(
+      "COVERING INDEX runs_by_end",
+    );
+    const bounds = { ended_from: 1, ended_until: 9, bucket_ms: 60_000, limit: 10 };
+    const groups = await planOf(database, (tx) =>
+      groupEndedRuns(tx, { tenant_id: TENANT, access: undefined, ...bounds }),
+    );
+    expect(groups).toContain("USING INDEX runs_by_end (tenant_id=? AND ended_at>? AND ended_at<?");
     const running = await planOf(database, (tx) => listRunsOfTenant(tx, { ...all, status: ["running"] }));
     expect(running).toContain("USING INDEX runs_by_end (tenant_id=? AND ended_at=?");
     const active = { tenant_id: TENANT, before: undefined, limit: 10, access: undefined };

@@ -1,4 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
+import type { RunStatus } from "../../src/agent-server/contract/records.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { insertMany } from "../../src/platform/database/insert-many.ts";
 import type { TestDatabase } from "./databases.ts";
 import { openOn } from "./storage.ts";
 
@@ -37,3 +41,39 @@ export async function rowsOfRun(at: TestDatabase, run_id: string): Promise<numbe
     await database.close();
   }
 }
+
+export interface EndedRun {
+  tenant_id: string;
+  thread_id: string;
+  assistant_id: string;
+  status: RunStatus;
+  created_at: number;
+  /** Default: `created_at`. */
+  start_at?: number;
+  started_at: number | null;
+  ended_at: number;
+}
+
+/** Adds runs that have ended, with the given times. No checkpoints or events are added. */
+export const insertEndedRuns = (database: Database, runs: readonly EndedRun[]): Promise<void> =>
+  database.write((tx) =>
+    insertMany(
+      tx,
+      "runs",
+      runs.map((run) => ({
+        run_id: randomUUID(),
+        graph_id: "chain",
+        metadata: "{}",
+        kwargs: "{}",
+        multitask_strategy: "enqueue" as const,
+        start_at: run.created_at,
+        run_after: run.start_at ?? run.created_at,
+        epoch: 1,
+        attempt: 1,
+        crashes: 0,
+        temporary: 0,
+        updated_at: run.ended_at,
+        ...run,
+      })),
+    ),
+  );

@@ -1,5 +1,9 @@
+import { randomUUID } from "node:crypto";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
+import { insertEndedRuns } from "../support/rows.ts";
+import { openOn } from "../support/storage.ts";
 import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -125,5 +129,152 @@ describeInBrowser("the runs", () => {
     await takePictures(web, "runs", "/runs", (page) => page.getByText("running").last().waitFor());
     await takePictures(web, "run", `/runs?run=${running.run_id}`, (page) => page.getByText("Input").waitFor());
     await post("/runs/cancel", { status: "all" });
+  });
+});
+
+describeInBrowser("the monitoring", () => {
+  let web: WebTest;
+  /** Assistant IDs by graph. */
+  let ids: Record<string, string>;
+  /** In the bucket of 8 hours that began `DAYS` days before the current one, `chain` ended four runs, and in each of the 20 before, one. */
+  const DAYS = 3;
+  const BUCKET = 8 * 3_600_000;
+  const at = Math.floor(Date.now() / BUCKET) * BUCKET - DAYS * 3 * BUCKET;
+  /** Of 90 points. */
+  const POINT = 89 - DAYS * 3;
+
+  beforeAll(async () => {
+    web = await WebTest.start({ config: "test/graphs/scenarios/langgraph.json" });
+    const found: Wire[] = (await web.service.request("POST", "/assistants/search", { limit: 100 })).body;
+    ids = Object.fromEntries(found.map(({ graph_id, assistant_id }) => [graph_id, assistant_id]));
+    const run = (graph: string, status: "success" | "error" | "timeout", ended_at: number, duration_ms: number) => ({
+      tenant_id: DEFAULT_TENANT,
+      thread_id: randomUUID(),
+      assistant_id: ids[graph] as string,
+      status,
+      created_at: ended_at - duration_ms - 250,
+      started_at: ended_at - duration_ms,
+      ended_at,
+    });
+    const storage = openOn(web.service.database);
+    await insertEndedRuns(storage, [
+      run("chain", "success", at, 1_000),
+      run("chain", "error", at + 1, 2_000),
+      run("chain", "timeout", at + 2, 3_000),
+      run("chain", "success", at + BUCKET - 1, 6_000),
+      ...Array.from({ length: 20 }, (_, i) => run("chain", "success", at - i * BUCKET - 1, 500 + 100 * i)),
+      run("fails", "error", at - BUCKET, 80),
+    ]);
+    await storage.close();
+    const start_time = new Date(at).toISOString();
+    await web.service.request("POST", "/api/v1/runs", {
+      ...{ id: randomUUID(), name: "chain", run_type: "llm", start_time, end_time: start_time, inputs: {} },
+      extra: { metadata: { assistant_id: ids.chain } },
+      outputs: { usage_metadata: { input_tokens: 900, output_tokens: 100, total_tokens: 1_000, total_cost: 0.25 } },
+    });
+  });
+  afterEach(() => web.closePages());
+  afterAll(() => web.stop());
+
+  const chart = (page: Page, name: string) => page.getByRole("slider", { name });
+  const textOf = (page: Page, name: string) => chart(page, name).getAttribute("aria-valuetext");
+  const positionOf = async (page: Page, name: string) => {
+    const box = (await chart(page, name).boundingBox()) as { width: number; height: number };
+    return { x: (box.width * POINT) / 89, y: box.height / 2 };
+  };
+  const cellsOf = async (page: Page, assistant: string): Promise<string[]> =>
+    page.getByRole("row").filter({ hasText: assistant }).getByRole("cell").allInnerTexts();
+
+  it("says what will be there, and shows the numbers of each assistant and point", async () => {
+    const page = await web.open(`/runs/monitoring?assistant=${ids.slow}`);
+    await page.getByText("No runs ended in this time").waitFor();
+    await expectAccessible(page);
+    const choose = async (filter: string, option: string) => {
+      await page.getByRole("combobox", { name: filter }).click();
+      await page.getByRole("option", { name: option }).click();
+    };
+    await choose("Time range", "Last 30 days");
+    await choose("Assistant", "Any assistant");
+    await page.getByRole("link", { name: "chain" }).waitFor();
+    expect(new URL(page.url()).search).toBe("?range=30d");
+    expect(await cellsOf(page, "All assistants")).toEqual([
+      "All assistants",
+      "25",
+      "3",
+      "12 %",
+      "1.50 s",
+      "5.28 s",
+      "250 ms",
+      "250 ms",
+      "–",
+      "–",
+    ]);
+    await page.getByText("$0.250").waitFor();
+    expect(await cellsOf(page, "chain")).toEqual([
+      "chain",
+      "24",
+      "2",
+      "8.3 %",
+      "1.55 s",
+      "5.31 s",
+      "250 ms",
+      "250 ms",
+      "1,000",
+      "$0.250",
+    ]);
+    expect((await cellsOf(page, "fails")).slice(0, 6)).toEqual(["fails", "1", "1", "100 %", "80 ms", "80 ms"]);
+
+    for (const [name, text] of [
+      ["Ended runs", "runs 4, errors 2"],
+      ["Error rate", "errors 50 %"],
+      ["Duration", "p50 2.50 s, p99 5.91 s"],
+      ["Queue time", "p50 250 ms, p99 250 ms"],
+    ] as const) {
+      expect(await textOf(page, name)).toMatch(/(runs 0, errors 0|–)$/);
+      await chart(page, name).hover({ position: await positionOf(page, name) });
+      expect(await textOf(page, name)).toContain(`: ${text}`);
+    }
+    await page.getByRole("link", { name: "fails" }).click();
+    await page.getByText("All assistants").waitFor({ state: "detached" });
+    expect(await page.getByRole("row").count()).toBe(2);
+  });
+
+  it("leads from each point and number to its runs, also with the keyboard", async () => {
+    const page = await web.open(`/runs/monitoring?range=30d&assistant=${ids.chain}`);
+    const expectRuns = async (count: number, search: Record<string, string | undefined>) => {
+      await page.getByRole("combobox", { name: "Status" }).waitFor();
+      await page.getByRole("table", { name: "Runs" }).waitFor();
+      await expect.poll(() => page.getByRole("row").count()).toBe(count + 1);
+      const { status, assistant, ended_from, ended_until } = Object.fromEntries(new URL(page.url()).searchParams);
+      expect({ status, assistant, ended_from, ended_until }).toMatchObject(search);
+    };
+    const bucket = {
+      ended_from: new Date(at).toISOString(),
+      ended_until: new Date(at + BUCKET).toISOString(),
+      assistant: ids.chain,
+    };
+    await chart(page, "Duration").click({ position: await positionOf(page, "Duration") });
+    await expectRuns(4, { ...bucket, status: undefined });
+    await page.goBack();
+    await chart(page, "Error rate").click({ position: await positionOf(page, "Error rate") });
+    await expectRuns(2, { ...bucket, status: "failed" });
+    await page.reload();
+    await expectRuns(2, { ...bucket, status: "failed" });
+    await page.getByRole("button", { name: /^Ended from/ }).click();
+    await expectRuns(2, { status: "failed", ended_from: undefined, ended_until: undefined });
+    await page.goBack();
+    await chart(page, "Ended runs").focus();
+    for (let i = 0; i < 89 - POINT; i++) await page.keyboard.press("ArrowLeft");
+    expect(await textOf(page, "Ended runs")).toContain(": runs 4, errors 2");
+    await page.keyboard.press("Enter");
+    await expectRuns(4, { ...bucket, status: undefined });
+    await page.goBack();
+    await page.getByRole("row").filter({ hasText: "chain" }).getByRole("link", { name: "2", exact: true }).click();
+    await expectRuns(2, { assistant: ids.chain, status: "failed" });
+  });
+
+  it("is legible to everybody, wide and narrow, light and dark", async () => {
+    const ready = (page: Page) => page.getByText("All assistants").waitFor();
+    await takePictures(web, "monitoring", "/runs/monitoring?range=30d", ready);
   });
 });

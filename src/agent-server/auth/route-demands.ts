@@ -228,7 +228,11 @@ const RULES: RulesOf<typeof ROUTES> = {
       },
     ],
   },
-  app_runs: { listAllRuns: checking("threads:search"), getRunThroughput: checking("threads:search") },
+  app_runs: {
+    listAllRuns: checking("threads:search"),
+    getRunThroughput: checking("threads:search"),
+    getRunMonitoring: checking("threads:search"),
+  },
   app_threads: { searchThreadsByText: editing("threads:search") },
 };
 

@@ -16,6 +16,8 @@ const RunOverviewQuery = z.object({
     .optional()
     .openapi({ description: "Returns only runs that were created at this time or later." }),
   created_until: epochMs.optional().openapi({ description: "Returns only runs that were created before this time." }),
+  ended_from: epochMs.optional().openapi({ description: "Returns only runs that ended at this time or later." }),
+  ended_until: epochMs.optional().openapi({ description: "Returns only runs that ended before this time." }),
   limit: queryInt(1, 500).default(100).openapi({ default: 100 }),
   cursor: z
     .string()
@@ -85,6 +87,51 @@ const RunThroughput = z
   .openapi("RunThroughput");
 export type RunThroughput = z.output<typeof RunThroughput>;
 
+const MonitoringQuery = z.object({
+  range: z.enum(["1h", "6h", "24h", "7d", "30d"]).default("24h").openapi({ default: "24h" }),
+  assistant_id: uuid.optional(),
+});
+export type MonitoringQuery = z.output<typeof MonitoringQuery>;
+
+const runNumbers = {
+  runs: z.int().openapi({ description: "Number of ended runs." }),
+  errors: z.int().openapi({ description: "Number of ended runs with status `error` or `timeout`." }),
+  duration_p50_ms: nullable(z.number()),
+  duration_p99_ms: nullable(z.number()),
+  queue_p50_ms: nullable(z.number()),
+  queue_p99_ms: nullable(z.number()),
+};
+
+const RunBucket = z
+  .object({ at: timestamp.openapi({ description: "Start of the bucket." }), ...runNumbers })
+  .openapi("RunBucket");
+
+const runSeries = {
+  ...runNumbers,
+  buckets: z.array(RunBucket).openapi({ description: "Oldest first. Buckets without ended runs are omitted." }),
+};
+
+const AssistantRuns = z.object({ assistant_id: uuid, ...runSeries }).openapi("AssistantRuns");
+export type AssistantRuns = z.output<typeof AssistantRuns>;
+
+const RunMonitoring = z
+  .object({
+    from: timestamp.openapi({ description: "Start of the first bucket." }),
+    until: timestamp.openapi({ description: "End of the last bucket, which contains the current time." }),
+    bucket_ms: z.int().openapi({ description: "Length of a bucket in milliseconds." }),
+    incomplete_until: nullable(timestamp).openapi({
+      description:
+        "Null if all ended runs of the range were counted. Otherwise, only the 50,000 runs that ended last were counted: all those that ended after this time.",
+    }),
+    total: z.object(runSeries),
+    assistants: z.array(AssistantRuns).openapi({ description: "The 100 assistants with the most ended runs." }),
+  })
+  .openapi("RunMonitoring", {
+    description:
+      "Runs are counted in the bucket in which they ended. The duration of a run is the time from its first start to its end, in milliseconds. Its queue time is the time from its creation, or from its scheduled start if later, to its first start. Both are null if no run has started. Percentiles use linear interpolation. Rolled-back runs are not counted.",
+  });
+export type RunMonitoring = z.output<typeof RunMonitoring>;
+
 export const appRunRoutes = routeGroup("Web app", {
   listAllRuns: {
     method: "get",
@@ -99,5 +146,13 @@ export const appRunRoutes = routeGroup("Web app", {
     path: "/app/api/runs/stats",
     summary: "Count runs by minute",
     responses: { 200: jsonResponse(RunThroughput, "Run counts for each minute of the last hour.") },
+  },
+
+  getRunMonitoring: {
+    method: "get",
+    path: "/app/api/runs/monitoring",
+    summary: "Get numbers, durations and queue times of ended runs over time",
+    request: { query: MonitoringQuery },
+    responses: { 200: jsonResponse(RunMonitoring, "The numbers of 60 to 90 buckets, of all runs and by assistant.") },
   },
 });

@@ -1,6 +1,7 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
+import { percentile } from "../../platform/lib/percentile.ts";
 import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import { openAttachmentLink } from "../attachment-links.ts";
 import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "../contract/runs.ts";
@@ -15,7 +16,6 @@ import {
   UPLOADED_RUN_V2,
 } from "../serialization/run-records.ts";
 import { type RunRelatives, TRACED_RUN_V2, toTracedRun } from "../serialization/trace-records.ts";
-import { percentile } from "../statistics/describe.ts";
 import { type FeedbackStatsInput, feedbackAt, feedbackOfRuns } from "../storage/feedback.ts";
 import { type FullRun, findRun, type RunPosition, searchRunKeys, searchRuns } from "../storage/runs.ts";
 import { sumOutcomes } from "../storage/traces/outcome-sums.ts";

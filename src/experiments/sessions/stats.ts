@@ -1,6 +1,7 @@
+import { percentile } from "../../platform/lib/percentile.ts";
 import type { RunStats } from "../contract/runs.ts";
 import type { FeedbackStats, KeyStats } from "../contract/sessions.ts";
-import { describe, percentile } from "../statistics/describe.ts";
+import { describe } from "../statistics/describe.ts";
 import type { FeedbackStatsInput } from "../storage/feedback.ts";
 import { type OutcomeSums, USAGE_COLUMNS, type UsageSums } from "../storage/traces/outcome-sums.ts";
 import type { TreeUsage } from "../storage/traces/trace-schema.ts";

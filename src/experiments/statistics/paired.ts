@@ -1,5 +1,6 @@
+import { percentile } from "../../platform/lib/percentile.ts";
 import type { PairComparison } from "../contract/comparison.ts";
-import { describe, percentile } from "./describe.ts";
+import { describe } from "./describe.ts";
 import { mcnemarExact, wilcoxon } from "./significance-tests.ts";
 
 interface ComparePairOptions extends Partial<BootstrapOptions> {

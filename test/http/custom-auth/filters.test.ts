@@ -44,7 +44,7 @@ describe.each(databases)("filters of handlers on %s", (database) => {
         method === "POST" ? { name: "own", thread_id: null } : undefined,
         headers,
       );
-      return Array.isArray(found) ? found.length : (found.runs?.length ?? found);
+      return Array.isArray(found) ? found.length : (found.total?.runs ?? found.runs?.length ?? found);
     };
     for (const [method, path] of [
       ["POST", "/threads/search"],
@@ -55,6 +55,7 @@ describe.each(databases)("filters of handlers on %s", (database) => {
       ["POST", "/runs/crons/count"],
       ["GET", "/webhooks/deliveries"],
       ["GET", "/app/api/runs"],
+      ["GET", "/app/api/runs/monitoring"],
     ] as const)
       expect([
         path,

@@ -113,6 +113,7 @@ const CASES: Record<RouteName, Case> = {
   getAgentCard: found(),
   listAllRuns: found("hidden"),
   getRunThroughput: found("hidden"),
+  getRunMonitoring: found("hidden"),
   searchThreadsByText: missing(() => ({ text: "alice" }), "hidden"),
 };
 

@@ -24,9 +24,9 @@ export const isActive = ({ ended_at }: RunOverviewItem): boolean => ended_at ===
 const between = (from: string | null, to: string | null, now: number): number | null =>
   from === null ? null : Math.max(0, (to === null ? now : Date.parse(to)) - Date.parse(from));
 
-/** Time that a run spent in the queue. */
+/** Time that a run spent in the queue since its creation, or since its scheduled start. */
 export const queueTimeOf = (run: RunOverviewItem, now: number): number | null =>
-  between(run.created_at, run.started_at ?? run.ended_at, now);
+  between(run.start_at, run.started_at ?? run.ended_at, now);
 /** Execution time of a run. */
 export const durationOf = (run: RunOverviewItem, now: number): number | null =>
   between(run.started_at, run.ended_at, now);

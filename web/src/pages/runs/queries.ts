@@ -1,16 +1,19 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type {
+  RunMonitoring,
   RunOverviewItem,
   RunOverviewPage,
   RunThroughput,
 } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { Run } from "../../../../src/agent-server/contract/records.ts";
+import type { RunStats } from "../../../../src/experiments/contract/runs.ts";
 import { api } from "../../api/request.ts";
-import { type RunsSearch, SPANS } from "./page.ts";
+import { DEFAULT_RANGE, type MonitoringSearch, type RunsSearch, SPANS, STATUS_GROUPS } from "./page.ts";
 
 /** Poll intervals. Hidden pages do not poll. */
 const LIST_POLL_MS = 2_000;
 const THROUGHPUT_POLL_MS = 5_000;
+const MONITORING_POLL_MS = 30_000;
 
 /** Key prefix of the queries whose results change with the runs, except queries of the thread page. */
 export const runsKey = ["runs"] as const;
@@ -25,18 +28,21 @@ export const partOfId = (thread: string | undefined): string | undefined =>
   thread === undefined || COMPLETE_ID.test(thread) ? undefined : thread.toLowerCase();
 
 /** @param search filters of the list. A partial thread ID is ignored. */
-export const runsQuery = ({ status, assistant, thread: thread_or_part, since }: RunsSearch) => {
+export const runsQuery = (search: RunsSearch) => {
+  const { status, assistant, thread: thread_or_part, since, ended_from, ended_until } = search;
   const thread = partOfId(thread_or_part) === undefined ? thread_or_part : undefined;
   return infiniteQueryOptions({
-    queryKey: [...runsKey, "list", { status, assistant, thread, since }],
+    queryKey: [...runsKey, "list", { status, assistant, thread, since, ended_from, ended_until }],
     queryFn: ({ signal, pageParam }) =>
       api.get<RunOverviewPage>("/app/api/runs", {
         signal,
         query: {
-          status: status === "active" ? ["pending", "running"] : status,
+          status: status === "active" || status === "failed" ? STATUS_GROUPS[status] : status,
           assistant_id: assistant,
           thread_id: thread,
           created_from: since && new Date(Date.now() - SPANS[since] * 60_000).toISOString(),
+          ended_from,
+          ended_until,
           cursor: pageParam,
         },
       }),
@@ -52,6 +58,35 @@ export const throughputQuery = queryOptions({
   queryFn: ({ signal }) => api.get<RunThroughput>("/app/api/runs/stats", { signal }),
   refetchInterval: THROUGHPUT_POLL_MS,
 });
+
+export const monitoringQuery = ({ range = DEFAULT_RANGE, assistant }: MonitoringSearch) =>
+  queryOptions({
+    queryKey: [...runsKey, "monitoring", range, assistant],
+    queryFn: ({ signal }) =>
+      api.get<RunMonitoring>("/app/api/runs/monitoring", { signal, query: { range, assistant_id: assistant } }),
+    refetchInterval: MONITORING_POLL_MS,
+    placeholderData: keepPreviousData,
+  });
+
+/**
+ * Tokens and costs of the traced runs of an assistant that started at `from` or later. The metadata of a trace contains its assistant.
+ * Does not poll, because the query reads the metadata of all traces since `from`.
+ */
+export const usageQuery = (assistant_id: string, from: string) =>
+  queryOptions({
+    queryKey: ["usage", assistant_id, from],
+    queryFn: ({ signal }) =>
+      api.post<RunStats>(
+        "/api/v1/runs/stats",
+        {
+          is_root: true,
+          start_time: from,
+          filter: `and(eq(metadata_key, "assistant_id"), eq(metadata_value, ${JSON.stringify(assistant_id)}))`,
+        },
+        { signal },
+      ),
+    staleTime: 60_000,
+  });
 
 /** A run by ID. Null if the run does not exist. */
 export const runQuery = (run_id: string) =>

@@ -14,8 +14,8 @@ import { assistantsQuery } from "../agents/queries.ts";
 import { cancelRun } from "./cancel-actions.ts";
 import { CancelDialog } from "./cancel-dialog.tsx";
 import { columnsFor, isActive } from "./columns.tsx";
-import { Filters } from "./filters.tsx";
-import { type RunsSearch, runsRoute } from "./page.ts";
+import { Filters, RunsNav } from "./filters.tsx";
+import { isFiltered, type RunsSearch, runsRoute } from "./page.ts";
 import { partOfId, runsKey, runsQuery } from "./queries.ts";
 import { RunSheet } from "./run-sheet.tsx";
 import { Throughput } from "./throughput.tsx";
@@ -66,6 +66,7 @@ export function RunsPage() {
         </Button>
       }
     >
+      <RunsNav />
       <Throughput />
       <Filters />
       {list.error && !list.data ? (
@@ -91,9 +92,6 @@ export function RunsPage() {
     </Page>
   );
 }
-
-const isFiltered = ({ status, assistant, thread, since }: RunsSearch): boolean =>
-  (status ?? assistant ?? thread ?? since) !== undefined;
 
 const FIRST_RUN = `curl ${API_URL}/runs -H 'content-type: application/json' \\
   -d '{"assistant_id": "echo", "input": {"messages": [{"role": "user", "content": "hello"}]}}'`;

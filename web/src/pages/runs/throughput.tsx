@@ -1,10 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import type { RunMinute } from "../../../../src/agent-server/contract/app-runs.ts";
 import { ErrorState, Skeleton } from "../../ui/states.tsx";
+import { clock } from "./filters.tsx";
 import { throughputQuery } from "./queries.ts";
 import { type Series, SeriesChart } from "./series-chart.tsx";
-
-const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 export function Throughput() {
   const { data, error, refetch } = useQuery(throughputQuery);
@@ -22,7 +21,7 @@ export function Throughput() {
       </div>
     );
   const { minutes } = data;
-  const times = minutes.map(({ at }) => CLOCK.format(new Date(at)));
+  const times = minutes.map(({ at }) => clock(at));
   const series = (label: string, name: Exclude<keyof RunMinute, "at">, color: string): Series => ({
     label,
     color,
