@@ -74,7 +74,9 @@ export async function startService(options: {
     ...encryptionEnv(database.url),
     ...options.env,
   };
-  const config = readConfig(options.command ?? "dev", flags, env, options.intervals);
+  // On a busy machine, authentication handlers may need more than the 10 s of the default.
+  const intervals = { auth_timeout_ms: 60_000, ...options.intervals };
+  const config = readConfig(options.command ?? "dev", flags, env, intervals);
   const threadmill = await startThreadmill(config, options.log ?? createLog(config.log_level));
   let listening: Listening | undefined;
   return {
