@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
-import { nameOf, TITLE_KEYS } from "./conversation/messages.ts";
+import { messagesOf, nameOf, TITLE_KEYS } from "./conversation/messages.ts";
 import type { StepState } from "./side/steps.ts";
 import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
@@ -138,6 +138,18 @@ export const stateQuery = (thread_id: string, checkpoint_id: string | undefined)
     queryKey: [...threadKey(thread_id), "state", checkpoint_id],
     queryFn: ({ signal }) =>
       api.get<ThreadState>(`/threads/${thread_id}/state${checkpoint_id ? `/${checkpoint_id}` : ""}`, { signal }),
+  });
+
+/** Number of messages at a checkpoint, which never changes. 0 without a checkpoint. */
+export const messageCountQuery = (thread_id: string, checkpoint_id: string | undefined) =>
+  queryOptions({
+    queryKey: ["message count", thread_id, checkpoint_id],
+    queryFn: async ({ signal }) => {
+      if (!checkpoint_id) return 0;
+      const { values } = await api.get<ThreadState>(`/threads/${thread_id}/state/${checkpoint_id}`, { signal });
+      return messagesOf(values)?.length ?? 0;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
   });
 
 export const historyQuery = (thread_id: string) =>
