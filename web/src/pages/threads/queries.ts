@@ -2,6 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
+import { target } from "../../api/target.ts";
 import { messagesOf, nameOf, TITLE_KEYS } from "./conversation/messages.ts";
 import type { StepState } from "./side/steps.ts";
 import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
@@ -47,8 +48,10 @@ export async function findThreads(
     select: SELECT,
     extract: EXTRACT,
   };
+  // Deployments serve the public search only, which has no filter for text.
+  if (q && target() !== undefined) return [];
   const found = await api.post<(ListedThread & { extracted: Record<string, unknown> })[]>(
-    "/app/api/threads/search",
+    target() === undefined ? "/app/api/threads/search" : "/threads/search",
     body,
     { signal },
   );

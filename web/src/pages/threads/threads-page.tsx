@@ -2,7 +2,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
-import { API_URL } from "../../api/request.ts";
+import { agentsUrl } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
@@ -130,7 +130,7 @@ const NoThreads = ({ isFiltered }: { isFiltered: boolean }) =>
   ) : (
     <EmptyState
       title="No threads yet"
-      command={`curl -s ${API_URL}/threads -H 'content-type: application/json' -d '{}'`}
+      command={`curl -s ${agentsUrl()}/threads -H 'content-type: application/json' -d '{}'`}
       action={
         <Button asChild look="primary">
           <Link to="/threads/new" search={{}}>
