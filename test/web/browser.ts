@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 import { describe, expect, inject } from "vitest";
 import { buildPages } from "../support/pages.ts";
 import { startService, type TestService } from "../support/service.ts";
@@ -139,6 +139,12 @@ export async function expectAccessible(page: Page, rules = WCAG): Promise<void> 
       where: nodes.map((node) => [node.html, node.failureSummary]),
     })),
   ).toEqual([]);
+}
+
+/** Waits for the dot directly before a name, which is read by nobody, and returns its hue. */
+export async function hueOf(within: Page | Locator, name: string): Promise<string> {
+  const dot = within.locator(`xpath=.//*[@aria-hidden and contains(@style, "--hue") and contains(.., "${name}")]`);
+  return (await dot.first().getAttribute("style"))?.replace(/\D/g, "") ?? "";
 }
 
 /** Where pictures go: `SCREENSHOTS=docs/images npm run test:all -- test/web` renews those of the docs. None are taken otherwise. */

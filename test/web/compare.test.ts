@@ -4,7 +4,7 @@ import { parse } from "csv-parse/sync";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { experimentOf, type Row } from "../experiments/experiment.ts";
-import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
+import { describeInBrowser, expectAccessible, hueOf, takePictures, WebTest } from "./browser.ts";
 
 const ROWS = 240;
 const NAMES = ["small v3", "small v4", "large v1"];
@@ -126,6 +126,28 @@ describeInBrowser("the compare page", () => {
     expect(await page.getByRole("row", { name: /^toxicity/ }).innerText()).toContain("lower is better");
     expect(await cell(page, "tone", 0).innerText()).toMatch(/friendly\s*\d+/);
     expect(await cell(page, "errors", 0).innerText()).toContain("4 (1.7 %)");
+  });
+
+  it("gives an experiment the same hue in the matrix, the table, the details, the list and the trends", async () => {
+    const page = await open();
+    const rows = page.getByRole("table", { name: "Examples" });
+    const matrix = page.getByRole("region", { name: "Scores by experiment" });
+    const hues: Record<string, Set<string>> = {};
+    const note = async (name: string, at: Locator) => {
+      hues[name] ??= new Set();
+      hues[name].add(await hueOf(at, name));
+    };
+    for (const name of NAMES) for (const at of [matrix, rows]) await note(name, at);
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    const sheet = page.getByRole("dialog");
+    for (const name of NAMES) await note(name, sheet);
+    await page.goto(`${web.url}/app/experiments/datasets/${dataset}`);
+    for (const name of NAMES) await note(name, page.getByRole("table"));
+    const point = page.getByRole("region", { name: "Trends across experiments" }).locator("g", { hasText: NAMES[2] });
+    hues["large v1"]?.add((await point.locator("circle").first().getAttribute("style"))?.replace(/\D/g, "") ?? "");
+    expect(Object.values(hues).map(({ size }) => size)).toEqual([1, 1, 1]);
+    expect(new Set(Object.values(hues).flatMap((each) => [...each])).size).toBe(3);
   });
 
   it("requests its rows while its own code is still loading", async () => {

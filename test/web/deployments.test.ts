@@ -100,6 +100,49 @@ describeInBrowser("the deployments", () => {
     });
   });
 
+  it("are talked to and watched on the pages of this server's agents, until they are no longer live", async () => {
+    const page = await web.open("/agents", { refused: [404] });
+    const target = page.getByRole("combobox", { name: "Target" });
+    const choose = async (name: RegExp) => {
+      await target.click();
+      await page.getByRole("option", { name }).click();
+    };
+    await page.getByText("support_desk").first().waitFor();
+    await choose(/^shop/);
+    await page.getByRole("link", { name: "agent", exact: true }).waitFor();
+    expect(await page.getByText("support_desk").count()).toBe(0);
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "New thread with agent" }).click();
+    await page.getByRole("radio", { name: "JSON" }).click();
+    await page.getByLabel("Input (JSON)").fill('{"print": ["said on the page"]}');
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("region", { name: "Content" }).getByText("answer", { exact: true }).waitFor();
+    await page.getByRole("list", { name: "History" }).getByText("changed answer").waitFor();
+    const thread_id = new URL(page.url()).pathname.split("/").pop();
+    const statusAt = async (base: string) => (await fetch(`${web.url}${base}/threads/${thread_id}`)).status;
+    expect([await statusAt("/deployments/shop"), await statusAt("")]).toEqual([200, 404]);
+
+    await page.goto(`${web.url}/app/threads`);
+    await page.getByRole("table", { name: "Threads" }).getByText("Idle").waitFor();
+    expect(await target.innerText()).toBe("shop");
+    await expectAccessible(page);
+    await page.goto(`${web.url}/app/runs`);
+    await page.getByText("Deployments do not list the runs").waitFor();
+    await page.goto(`${web.url}/app/experiments`);
+    await page.getByRole("heading", { name: "Experiments" }).waitFor();
+    expect(await target.count()).toBe(0);
+
+    await page.goto(`${web.url}/app/threads/${thread_id}`);
+    await page.getByRole("list", { name: "History" }).waitFor();
+    await choose(/^This server/);
+    await page.getByText("No threads yet").waitFor();
+    await page.evaluate("localStorage.setItem('threadmill.target', 'gone')");
+    await page.goto(`${web.url}/app/agents`);
+    await page.getByText('Deployment "gone" is no longer live').first().waitFor();
+    await page.getByText("support_desk").first().waitFor();
+    expect(await target.innerText()).toBe("This server");
+  });
+
   it("use other secrets for a second revision, and roll back to the first", async () => {
     const page = await web.open(`/deployments/${id}?tab=secrets`);
     await page.getByRole("list", { name: "Secrets" }).getByText("COLOUR").waitFor();

@@ -1,6 +1,27 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
+import { describeInBrowser, expectAccessible, hueOf, THEMES, takePictures, WebTest } from "./browser.ts";
+
+/** Lowest contrast of the dots before names, over all hues and all backgrounds. */
+const LOWEST_CONTRAST = `(() => {
+  const dot = document.querySelector("[style*='--hue']");
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const luminance = (color) => {
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((each) =>
+      each / 255 <= 0.04045 ? each / 255 / 12.92 : ((each / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const backgrounds = ["bg", "sunken", "raised", "hover", "selected"].map((name) =>
+    luminance(getComputedStyle(document.documentElement).getPropertyValue("--" + name)));
+  const contrasts = Array.from({ length: 360 }, (_, hue) => {
+    dot.style.setProperty("--hue", hue);
+    const own = luminance(getComputedStyle(dot).backgroundColor);
+    return backgrounds.map((other) => (Math.max(own, other) + 0.05) / (Math.min(own, other) + 0.05));
+  });
+  return Math.min(...contrasts.flat());
+})()`;
 
 describeInBrowser("the home page and the inbox", () => {
   let web: WebTest;
@@ -108,6 +129,24 @@ describeInBrowser("the home page and the inbox", () => {
       .poll(async () => JSON.stringify((await call("GET", `/threads/${ids[1]}/state`)).values))
       .toContain("It was worn.");
     await expect.poll(() => badge(page).innerText()).toBe(String(left - 2));
+  });
+
+  it("give an agent the same hue on all pages, which is visible on all backgrounds", async () => {
+    await ask("Refund order 1042");
+    const page = await web.open("");
+    const hues = new Set<string>();
+    for (const path of ["", "/agents", "/threads", "/runs"]) {
+      await page.goto(`${web.url}/app${path}`);
+      hues.add(await hueOf(page.locator("main"), "support_desk"));
+    }
+    expect([...hues]).toEqual([expect.stringMatching(/^\d+$/)]);
+    await page.goto(`${web.url}/app/agents`);
+    expect(await hueOf(page.locator("main"), "research")).not.toBe([...hues][0]);
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme });
+      await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
+      expect(await page.evaluate<number>(LOWEST_CONTRAST)).toBeGreaterThanOrEqual(3);
+    }
   });
 
   it("are legible to everybody, wide and narrow, light and dark", { timeout: 120_000 }, async () => {

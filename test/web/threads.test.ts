@@ -222,7 +222,7 @@ describeInBrowser("threads", () => {
     await page.reload();
     await history.getByRole("button", { name: "Fork from here" }).click();
     await said(page, "is shipped");
-    await history.getByText("forked from step 2").waitFor();
+    await history.getByText("Branch 2 of 2").waitFor();
     expect((await runsOf(thread_id)).length).toBe(2);
     await history
       .getByRole("button", { name: /run started/ })
@@ -231,6 +231,51 @@ describeInBrowser("threads", () => {
     await send(page, "Where is order 1044?");
     await said(page, "Order 1044 (camping stove)");
     expect(await conversation(page).getByText("1042").count()).toBe(0);
+  });
+
+  it("show their forks as branches, at the message and in the history, all of it in the address", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Where is order 1042?") });
+    const first = (await call("POST", `/threads/${thread_id}/history`, {})) as {
+      checkpoint: { checkpoint_id: string };
+    }[];
+    const checkpoint_id = first.at(-1)?.checkpoint.checkpoint_id;
+    for (const order of [1043, 1044]) await run(thread_id, { input: say(`Where is order ${order}?`), checkpoint_id });
+    const page = await web.open(`/threads/${thread_id}`);
+    await said(page, "Order 1044 (camping stove)");
+    const history = page.getByRole("list", { name: "History" });
+    const switcher = conversation(page).getByRole("group", { name: "Branches" });
+    await switcher.getByText("Branch 3 of 3").waitFor();
+    await history.getByText("Branch 3 of 3").waitFor();
+    expect(await switcher.getByRole("button", { name: "Next branch" }).isDisabled()).toBe(true);
+    const steps = await history.getByRole("listitem").count();
+    expect(await conversation(page).innerText()).toMatch(/^Branch 3 of 3/);
+
+    await switcher.getByRole("button", { name: "Previous branch" }).click();
+    await said(page, "Order 1043 (rain jacket)");
+    await history.getByRole("button", { name: "Previous branch" }).click();
+    await said(page, "Order 1042 (walking boots) is shipped");
+    await page.getByText("You are viewing an older branch").waitFor();
+    expect(await conversation(page).getByText("1044").count()).toBe(0);
+    expect(new URL(page.url()).searchParams.get("branch")).toBe(first[0]?.checkpoint.checkpoint_id);
+    await expectAccessible(page);
+    // Also a step of the older branch, and one that all branches share.
+    await history
+      .getByRole("button", { name: /run started/ })
+      .last()
+      .click();
+    await page.getByText("You are viewing a past state").waitFor();
+    await page.reload();
+    await history.getByText("Branch 1 of 3").waitFor();
+    await history.getByRole("button").first().click();
+    await said(page, "Order 1042 (walking boots) is shipped");
+
+    await send(page, "And order 1044?");
+    await said(page, "Order 1044 (camping stove)");
+    await said(page, "Order 1042 (walking boots) is shipped");
+    await history.getByText("Branch 1 of 3").waitFor();
+    expect(await history.getByRole("listitem").count()).toBeGreaterThan(steps);
+    expect(new URL(page.url()).searchParams.get("branch")).toBeNull();
   });
 
   it("run from a state that was edited", async () => {

@@ -1,5 +1,6 @@
 import { createStore } from "../store.ts";
 import { credentials, refuse } from "./credentials.ts";
+import { target } from "./target.ts";
 
 /** Path of the web app with a trailing slash, including a mount prefix. The server writes the path into this `meta` element. */
 export const APP_PATH = document.querySelector<HTMLMetaElement>("meta[name=threadmill-path]")?.content ?? "/app/";
@@ -11,6 +12,14 @@ export const IS_PUBLIC_PAGE = location.pathname.startsWith(`${APP_PATH}public/`)
 export const API_PATH = APP_PATH.replace(/\/app\/$/, "");
 
 export const API_URL = `${location.origin}${API_PATH}`;
+
+/** Routes that the chosen deployment answers instead of this server. */
+const AGENT_ROUTES = /^\/(assistants|threads|runs\/cancel)(\/|$)/;
+
+const isOfTarget = (path: string): boolean => target() !== undefined && AGENT_ROUTES.test(path);
+
+/** URL of the agent server that the pages show, without a trailing slash. */
+export const agentsUrl = (): string => `${API_URL}${target() === undefined ? "" : `/deployments/${target()}`}`;
 
 /** A validation error of the server. `loc` is a path such as `["body", "results", 3, "start_time"]`. */
 export interface ValidationIssue {
@@ -82,7 +91,8 @@ export async function send(method: string, path: string, options: RequestOptions
     throw new RequestError(0, NO_RESPONSE);
   });
   noteConnection(false);
-  if (response.status === 401) refuse(sender);
+  // A deployment can reject users that this server knows.
+  if (response.status === 401 && !isOfTarget(path)) refuse(sender);
   if (!response.ok) throw errorOf(response.status, response.statusText, await response.text().catch(() => ""));
   return response;
 }
@@ -164,7 +174,7 @@ function urlOf(path: string, query: RequestOptions["query"] = {}): string {
   for (const [name, given] of Object.entries(query))
     for (const value of [given].flat()) if (value !== undefined && value !== null) search.append(name, String(value));
   const text = search.toString();
-  return `${API_PATH}${path}${text && `?${text}`}`;
+  return `${API_PATH}${isOfTarget(path) ? `/deployments/${target()}` : ""}${path}${text && `?${text}`}`;
 }
 
 /** Creates the error for a response with a message in `detail`, `error` or `message`, or with validation errors in `detail`. */

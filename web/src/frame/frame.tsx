@@ -9,6 +9,8 @@ import { SideBar } from "./side-bar.tsx";
 
 const loadPalette = () => import("./palette.tsx");
 const Palette = lazy(loadPalette);
+/** Loaded later, because lists of options are not part of the first page. */
+const TargetBar = lazy(async () => ({ default: (await import("./target-bar.tsx")).TargetBar }));
 
 /** Layout around all pages, with the sidebar, the command palette and the keyboard shortcuts. Public pages have shortcuts only. */
 export function Frame() {
@@ -38,6 +40,9 @@ function AppFrame({ isSearching, onSearch, onClose }: { isSearching: boolean; on
         <SideBar />
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <ConnectionBanner />
+          <Suspense>
+            <TargetBar />
+          </Suspense>
           <div className="min-h-0 flex-1">
             <Outlet />
           </div>

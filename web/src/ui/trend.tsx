@@ -1,8 +1,9 @@
 import type { ReactNode } from "react";
+import { hueStyle } from "./hue-dot.tsx";
 
 export interface TrendPoint {
   id: string;
-  /** Name of the measured item. */
+  /** Name of the measured item, which gives the point its hue. */
   label: string;
   value: number;
 }
@@ -50,16 +51,11 @@ export function Trend({
         {drawn.map((point, index) => {
           const { x, y } = places[index] as Place;
           return (
-            <g key={point.id} className="group/point">
+            <g key={point.id}>
               <title>{`${point.label}: ${format(point.value)}`}</title>
               {/* Larger than the point, so that the point is easy to hover. */}
               <rect x={x - 5} y={0} width={10} height={HEIGHT} className="fill-transparent" />
-              <circle
-                cx={x}
-                cy={y}
-                r={point === last ? 3 : 2}
-                className={point === last ? "fill-accent-text" : "fill-text-3 group-hover/point:fill-accent-text"}
-              />
+              <circle cx={x} cy={y} r={point === last ? 4 : 2.5} style={hueStyle(point.label)} className="fill-hue" />
             </g>
           );
         })}

@@ -8,6 +8,7 @@ import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
 import { Input } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
+import { HueDot } from "../../ui/hue-dot.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
@@ -114,6 +115,7 @@ const COLUMNS: Column<Assistant>[] = [
           params={{ assistant_id: assistant.assistant_id }}
           className="block truncate font-medium hover:underline"
         >
+          <HueDot name={assistant.name} />
           {assistant.name}
         </Link>
         <div className="truncate font-normal text-table text-text-3">{assistant.description ?? " "}</div>

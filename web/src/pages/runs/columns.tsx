@@ -4,6 +4,7 @@ import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { DASH, duration } from "../../ui/format.ts";
+import { HueDot } from "../../ui/hue-dot.tsx";
 import { Menu } from "../../ui/overlay/menu.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
@@ -74,7 +75,10 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
       card: "first",
       cell: (run) => (
         <span className="flex items-center gap-2">
-          <span className="min-w-0 truncate">{nameOf(run)}</span>
+          <span className="min-w-0 truncate">
+            <HueDot name={nameOf(run)} />
+            {nameOf(run)}
+          </span>
           {run.is_stateless && (
             <span className="shrink-0">
               <Badge>stateless</Badge>

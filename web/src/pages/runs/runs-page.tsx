@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { API_URL } from "../../api/request.ts";
+import { useTarget } from "../../api/target.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
@@ -21,6 +22,18 @@ import { RunSheet } from "./run-sheet.tsx";
 import { Throughput } from "./throughput.tsx";
 
 export function RunsPage() {
+  const target = useTarget();
+  if (target === undefined) return <RunsOfServer />;
+  return (
+    <Page title="Runs">
+      <EmptyState title="Deployments do not list the runs of all threads">
+        Open a thread to see and cancel its runs, or select “This server” above.
+      </EmptyState>
+    </Page>
+  );
+}
+
+function RunsOfServer() {
   const search = runsRoute.useSearch();
   const navigate = runsRoute.useNavigate();
   const client = useQueryClient();

@@ -1,8 +1,8 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { classes } from "../../ui/layout.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
-import { assistantsQuery } from "../agents/queries.ts";
+import { AgentName } from "../agents/agent-name.tsx";
 import { runsQuery } from "../runs/queries.ts";
 import { questionText } from "../threads/inbox/question-text.ts";
 import { WAITING } from "../threads/page.ts";
@@ -11,6 +11,12 @@ import { ThreadStatus } from "../threads/thread-header.tsx";
 import { HomeList, ITEM_LINK, ITEM_TIME, MORE_LINK } from "./home-list.tsx";
 
 const keyOf = ({ thread_id }: ListedThread) => thread_id;
+
+const Agent = ({ thread: { metadata } }: { thread: ListedThread }) => (
+  <span className="max-w-40 shrink-0 truncate text-text-2 max-sm:hidden">
+    <AgentName assistant_id={metadata.assistant_id} graph_id={metadata.graph_id} />
+  </span>
+);
 
 export function WaitingThreads() {
   const { data, error, refetch } = useInfiniteQuery(threadsQuery(WAITING));
@@ -33,6 +39,7 @@ export function WaitingThreads() {
           <Link to="/inbox" search={{ thread: thread.thread_id }} className={ITEM_LINK}>
             {questionText(thread)}
           </Link>
+          <Agent thread={thread} />
           <span className={ITEM_TIME}>
             <RelativeTime time={thread.updated_at} />
           </span>
@@ -63,6 +70,7 @@ export function RecentThreads() {
           <Link to="/threads/$thread_id" params={{ thread_id: thread.thread_id }} search={{}} className={ITEM_LINK}>
             {thread.title ?? thread.thread_id}
           </Link>
+          <Agent thread={thread} />
           <ThreadStatus status={thread.status} needsInput={needsInput(thread)} />
           <span className={classes(ITEM_TIME, "max-sm:hidden")}>
             <RelativeTime time={thread.updated_at} />
@@ -75,7 +83,6 @@ export function RecentThreads() {
 
 export function FailedRuns() {
   const { data, error, refetch } = useInfiniteQuery(runsQuery({ status: "error" }));
-  const { data: assistants } = useQuery(assistantsQuery);
   return (
     <HomeList
       title="Failed runs"
@@ -93,7 +100,7 @@ export function FailedRuns() {
       {(run) => (
         <>
           <Link to="/runs" search={{ status: "error", run: run.run_id }} className={ITEM_LINK}>
-            {assistants?.find(({ assistant_id }) => assistant_id === run.assistant_id)?.name ?? run.graph_id}
+            <AgentName {...run} />
             <span className="ml-2 font-normal text-error">{run.error?.message ?? run.error?.error}</span>
           </Link>
           <span className={ITEM_TIME}>

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCredentials } from "../../api/credentials.ts";
-import { API_URL } from "../../api/request.ts";
+import { API_URL, agentsUrl } from "../../api/request.ts";
 import { serverQuery, useMay } from "../../api/session.ts";
+import { useTarget } from "../../api/target.ts";
 import { Page } from "../../frame/header.tsx";
 import { FailedRuns, RecentThreads, WaitingThreads } from "./agent-lists.tsx";
 import { Assistants } from "./assistants.tsx";
@@ -11,19 +12,20 @@ import { Evaluations } from "./evaluations.tsx";
 export function StartPage() {
   const { data: server } = useQuery(serverQuery);
   const { key } = useCredentials();
+  const target = useTarget();
   const mayRun = useMay("agents");
   const mayDeploy = useMay("deployments");
   const mayMeasure = useMay("experiments");
   return (
     <Page title="Home">
       <div className="grid max-w-6xl grid-cols-1 gap-6">
-        {mayRun && <Assistants address={API_URL} />}
+        {mayRun && <Assistants address={agentsUrl()} />}
         <div className="grid grid-cols-1 gap-x-8 gap-y-6 lg:grid-cols-2">
           {mayRun && (
             <>
               <WaitingThreads />
               <RecentThreads />
-              <FailedRuns />
+              {target === undefined && <FailedRuns />}
             </>
           )}
           {mayMeasure && <Evaluations />}

@@ -2,7 +2,8 @@ import type { QueryClient } from "@tanstack/react-query";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
-import { nameOf, TITLE_KEYS } from "./conversation/messages.ts";
+import { target } from "../../api/target.ts";
+import { messagesOf, nameOf, TITLE_KEYS } from "./conversation/messages.ts";
 import type { StepState } from "./side/steps.ts";
 import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
@@ -47,8 +48,10 @@ export async function findThreads(
     select: SELECT,
     extract: EXTRACT,
   };
+  // Deployments serve the public search only, which has no filter for text.
+  if (q && target() !== undefined) return [];
   const found = await api.post<(ListedThread & { extracted: Record<string, unknown> })[]>(
-    "/app/api/threads/search",
+    target() === undefined ? "/app/api/threads/search" : "/threads/search",
     body,
     { signal },
   );
@@ -138,6 +141,18 @@ export const stateQuery = (thread_id: string, checkpoint_id: string | undefined)
     queryKey: [...threadKey(thread_id), "state", checkpoint_id],
     queryFn: ({ signal }) =>
       api.get<ThreadState>(`/threads/${thread_id}/state${checkpoint_id ? `/${checkpoint_id}` : ""}`, { signal }),
+  });
+
+/** Number of messages at a checkpoint, which never changes. 0 without a checkpoint. */
+export const messageCountQuery = (thread_id: string, checkpoint_id: string | undefined) =>
+  queryOptions({
+    queryKey: ["message count", thread_id, checkpoint_id],
+    queryFn: async ({ signal }) => {
+      if (!checkpoint_id) return 0;
+      const { values } = await api.get<ThreadState>(`/threads/${thread_id}/state/${checkpoint_id}`, { signal });
+      return messagesOf(values)?.length ?? 0;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
   });
 
 export const historyQuery = (thread_id: string) =>

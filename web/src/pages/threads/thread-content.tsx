@@ -1,10 +1,14 @@
+import { useQueries } from "@tanstack/react-query";
 import { PanelRight } from "lucide-react";
+import type { ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Segmented } from "../../ui/form/segmented.tsx";
 import { JsonTree } from "../../ui/json-tree.tsx";
 import { classes } from "../../ui/layout.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Conversation } from "./conversation/conversation.tsx";
+import { messageCountQuery } from "./queries.ts";
+import { BranchSwitcher } from "./side/branch-switcher.tsx";
 import type { ThreadModel } from "./use-thread.ts";
 
 export function ThreadContent({ model }: { model: ThreadModel }) {
@@ -40,7 +44,9 @@ export function ThreadContent({ model }: { model: ThreadModel }) {
   );
 }
 
-function Content({ model: { search, past, isPast, live, state, values, history, thread } }: { model: ThreadModel }) {
+function Content({ model }: { model: ThreadModel }) {
+  const { search, past, isPast, live, state, values, history, thread } = model;
+  const forks = useMessageForks(model);
   if (past.error) return <ErrorState error={past.error} retry={() => void past.refetch()} />;
   if (!state) return <SkeletonRows label="Loading state" height={56} />;
   if (search.view !== "state")
@@ -49,6 +55,7 @@ function Content({ model: { search, past, isPast, live, state, values, history, 
         values={values}
         live={isPast ? undefined : live}
         durations={history.durations}
+        forks={forks}
         error={isPast ? undefined : thread.error}
       />
     );
@@ -58,4 +65,16 @@ function Content({ model: { search, past, isPast, live, state, values, history, 
       <JsonTree value={live && !isPast ? { values } : { values, next, tasks, metadata, created_at }} open={3} />
     </div>
   );
+}
+
+/** Branch switchers by the index of the message before which the thread forks. */
+function useMessageForks({ thread, history, showBranch }: ThreadModel): ReadonlyMap<number | undefined, ReactNode> {
+  const steps = history.steps.filter(({ fork }) => fork).reverse();
+  const counts = useQueries({
+    queries: steps.map(({ parent_id }) => messageCountQuery(thread.thread_id, parent_id)),
+  });
+  const switchers = steps.map(
+    ({ checkpoint_id, fork }) => fork && <BranchSwitcher key={checkpoint_id} fork={fork} onBranch={showBranch} />,
+  );
+  return Map.groupBy(switchers, (_, index) => counts[index]?.data);
 }

@@ -12,8 +12,10 @@ import { openTasks } from "./use-thread.ts";
 
 /** Shows the thread's open interrupts and the input of the next run. */
 export function ThreadFooter({ model }: { model: ThreadModel }) {
-  const { thread, isPast, live, active_run, runs, state, newest, values } = model;
-  const { assistant_id, needsInput, show, start } = model;
+  const { thread, isPast, search, live, active_run, runs, state, newest, values } = model;
+  const { assistant_id, show, start } = model;
+  // A message that continues another state does not skip the question.
+  const needsInput = model.needsInput && !isPast;
   const isIdle = !active_run && !live;
   // The choice to skip is stored per checkpoint, so that it does not apply to the next interrupt.
   const interrupted_at = newest.checkpoint?.checkpoint_id;
@@ -24,13 +26,17 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
       <div className="mx-auto grid w-full max-w-3xl gap-3 px-6 pt-2 pb-4 max-sm:px-4">
         {isPast && (
           <p className="flex flex-wrap items-center gap-2 rounded-lg bg-selected px-3 py-1.5 text-table">
-            <span className="flex-1">You are viewing a past state. New messages continue from this state.</span>
-            <Button small onClick={() => show({ checkpoint: undefined })}>
+            <span className="flex-1">
+              {search.checkpoint
+                ? "You are viewing a past state. New messages continue from this state."
+                : "You are viewing an older branch. New messages continue this branch."}
+            </span>
+            <Button small onClick={() => show({ checkpoint: undefined, branch: undefined })}>
               Back to latest
             </Button>
           </p>
         )}
-        {isIdle && state && <OpenCards state={state} isPast={isPast} onAnswer={start} />}
+        {isIdle && state && <OpenCards state={state} isPast={search.checkpoint !== undefined} onAnswer={start} />}
         {needsInput && !isSkipping ? (
           <p className="flex flex-wrap items-center justify-between gap-2 text-table text-text-2">
             The agent needs your input.

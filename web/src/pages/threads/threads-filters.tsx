@@ -1,4 +1,5 @@
 import { type ReactNode, type Ref, useRef } from "react";
+import { useTarget } from "../../api/target.ts";
 import { useKeys } from "../../frame/keys.ts";
 import { Input } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
@@ -14,19 +15,22 @@ const ANY = "*";
 export function ThreadsFilters({ children }: { children: ReactNode }) {
   const search = threadsRoute.useSearch();
   const navigate = threadsRoute.useNavigate();
+  const target = useTarget();
   const searchInput = useRef<HTMLInputElement>(null);
   useKeys({ "/": { does: "Search threads", run: () => searchInput.current?.focus() } });
   const change = (changed: ThreadsSearch, replace = true) =>
     void navigate({ search: (before: ThreadsSearch) => ({ ...before, ...changed }), replace });
   return (
     <search className="flex flex-wrap items-start gap-2 border-line border-b px-6 py-2 max-sm:px-4">
-      <DebouncedInput
-        ref={searchInput}
-        label="Search content or ID"
-        value={search.q}
-        onChange={(q) => change({ q })}
-        className="w-72"
-      />
+      {target === undefined && (
+        <DebouncedInput
+          ref={searchInput}
+          label="Search content or ID"
+          value={search.q}
+          onChange={(q) => change({ q })}
+          className="w-72"
+        />
+      )}
       <Select
         aria-label="Status"
         value={search.status ?? ANY}

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
-import { API_URL } from "../../api/request.ts";
+import { agentsUrl } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
@@ -10,10 +10,10 @@ import { count, DASH } from "../../ui/format.ts";
 import { classes } from "../../ui/layout.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { Badge } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table/columns.ts";
 import { selectionColumn, toggled } from "../../ui/table/selection.tsx";
 import { Table } from "../../ui/table/table.tsx";
+import { AgentName } from "../agents/agent-name.tsx";
 import { threadsRoute } from "./page.ts";
 import { type ListedThread, needsInput, threadCountQuery, threadsQuery } from "./queries.ts";
 import type { ThreadsSearch } from "./thread-filter.ts";
@@ -130,7 +130,7 @@ const NoThreads = ({ isFiltered }: { isFiltered: boolean }) =>
   ) : (
     <EmptyState
       title="No threads yet"
-      command={`curl -s ${API_URL}/threads -H 'content-type: application/json' -d '{}'`}
+      command={`curl -s ${agentsUrl()}/threads -H 'content-type: application/json' -d '{}'`}
       action={
         <Button asChild look="primary">
           <Link to="/threads/new" search={{}}>
@@ -188,9 +188,9 @@ const COLUMNS: Column<ListedThread>[] = [
     width: 200,
   },
   {
-    id: "graph",
-    header: "Graph",
-    cell: ({ metadata }) => (metadata.graph_id ? <Badge mono>{String(metadata.graph_id)}</Badge> : DASH),
+    id: "agent",
+    header: "Agent",
+    cell: ({ metadata: { assistant_id, graph_id } }) => <AgentName assistant_id={assistant_id} graph_id={graph_id} />,
     width: 150,
   },
   {

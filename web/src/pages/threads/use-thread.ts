@@ -6,7 +6,7 @@ import { isActive } from "./cancel.ts";
 import { type ThreadView, threadRoute } from "./page.ts";
 import { historyQuery, type RunRequest, startRun, stateQuery } from "./queries.ts";
 import type { Step } from "./side/steps.ts";
-import { stepsOf, toolDurations } from "./side/steps.ts";
+import { branchOf, stepsOf, toolDurations } from "./side/steps.ts";
 import { useLiveRun, useThreadEvents } from "./use-live-run.ts";
 
 export interface ThreadData {
@@ -33,10 +33,13 @@ export function useThread({ thread, runs, state }: ThreadData) {
     if (live?.values !== undefined)
       void client.invalidateQueries({ queryKey: historyQuery(thread_id).queryKey }, { cancelRefetch: false });
   }, [client, thread_id, live?.values]);
-  const past = useQuery({ ...stateQuery(thread_id, search.checkpoint), enabled: search.checkpoint !== undefined });
+  const history = useSteps(thread_id, runs, search.branch ?? search.checkpoint);
+  /** ID of the shown checkpoint. Undefined for the newest one. */
+  const checkpoint_id = search.checkpoint ?? (search.branch && (history.isMissing ? search.branch : history.branch));
+  const past = useQuery({ ...stateQuery(thread_id, checkpoint_id), enabled: checkpoint_id !== undefined });
   /** Whether the newest state has an open interrupt, even if a past state is shown. */
   const needsInput = !active_run && !live && openTasks(state).some(({ interrupts }) => interrupts.length > 0);
-  const isPast = search.checkpoint !== undefined;
+  const isPast = checkpoint_id !== undefined;
   const breakpoints = search.pause?.split(",");
   const assistant_id = search.assistant ?? runs[0]?.assistant_id ?? textOf(thread.metadata.assistant_id);
 
@@ -44,16 +47,21 @@ export function useThread({ thread, runs, state }: ThreadData) {
   const show = (changed: Partial<ThreadView>, replace = false) =>
     void navigate({ search: (before: ThreadView) => ({ ...before, ...changed }), replace });
 
+  /** Shows the last step of a branch. */
+  const showBranch = (head: string | undefined) =>
+    show({ branch: head === history.newest ? undefined : head, checkpoint: undefined });
+
   /** @throws Error with a message for the user */
   const start = async (request: Omit<RunRequest, "assistant_id">) => {
     if (!assistant_id) throw new Error("No assistant selected. Select an assistant, then try again.");
     await startRun(client, thread_id, {
       assistant_id,
-      checkpoint_id: search.checkpoint,
+      checkpoint_id,
       interrupt_before: breakpoints,
       ...request,
     });
-    if (isPast) show({ checkpoint: undefined });
+    // The run continues its checkpoint in the newest branch.
+    if (isPast) show({ checkpoint: undefined, branch: undefined });
   };
 
   /** Continues from a step by running its next nodes. If the graph ended at the step, prompts for a message instead. */
@@ -75,6 +83,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
     runs,
     search,
     show,
+    showBranch,
     start,
     fork,
     active_run,
@@ -82,7 +91,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
     past,
     isPast,
     breakpoints,
-    history: useSteps(thread_id, runs),
+    history,
     assistant_id,
     newest: state,
     needsInput,
@@ -96,14 +105,31 @@ export type ThreadModel = ReturnType<typeof useThread>;
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
-/** Loaded part of a thread's history, with steps and tool durations. */
-function useSteps(thread_id: string, runs: readonly Run[]) {
-  const { data, error, isPending, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery(historyQuery(thread_id));
+/** Loaded part of one branch of a thread's history, with steps and tool durations. */
+function useSteps(thread_id: string, runs: readonly Run[], checkpoint_id: string | undefined) {
+  const { data, error, isPending, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery(
+    historyQuery(thread_id),
+  );
   const known = useMemo(() => {
-    const states = data?.pages.flat() ?? [];
-    const steps = stepsOf(states, new Map(runs.map((run) => [run.run_id, run.created_at])));
-    return { steps, durations: toolDurations(states, steps) };
-  }, [data, runs]);
+    const all = data?.pages.flat() ?? [];
+    const { states, forks } = branchOf(all, checkpoint_id);
+    const steps = stepsOf(states, new Map(runs.map((run) => [run.run_id, run.created_at])), forks);
+    const newest = all[0]?.checkpoint?.checkpoint_id;
+    const head = steps[0]?.checkpoint_id;
+    const isMissing = checkpoint_id !== undefined && !steps.some((step) => step.checkpoint_id === checkpoint_id);
+    return {
+      steps,
+      durations: toolDurations(states, steps),
+      newest,
+      isMissing,
+      /** Last step of the shown branch. Undefined for the newest branch. */
+      branch: isMissing || head === newest ? undefined : head,
+    };
+  }, [data, runs, checkpoint_id]);
+  // The branch of an old checkpoint is known once the checkpoint is loaded.
+  useEffect(() => {
+    if (known.isMissing && hasNextPage && !isFetching && !error) void fetchNextPage();
+  }, [known.isMissing, hasNextPage, isFetching, error, fetchNextPage]);
   return { ...known, error, isPending, hasNextPage, fetchNextPage, refetch };
 }
 

@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { count, percent, seconds } from "../../../ui/format.ts";
+import { HueDot } from "../../../ui/hue-dot.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { Badge } from "../../../ui/status.tsx";
 import type { Column, Sort } from "../../../ui/table/columns.ts";
@@ -25,6 +26,7 @@ export const columnsOf = (
           className="truncate font-medium hover:underline"
           title={name}
         >
+          <HueDot name={name} />
           {name}
         </Link>
         {id === baseline && <Badge>baseline</Badge>}

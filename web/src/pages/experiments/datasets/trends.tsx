@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
+import { HueDot } from "../../../ui/hue-dot.tsx";
 import { ScrollRegion } from "../../../ui/layout.tsx";
 import { Trend } from "../../../ui/trend.tsx";
 import { ChangeMark } from "../compare/change-mark.tsx";
@@ -40,10 +41,12 @@ export function Trends({
       {newest && from && (
         <p className="w-48 shrink-0 border-line border-r px-4 py-2 text-note text-text-2">
           <span className="block truncate font-medium text-text" title={newest.name}>
+            <HueDot name={newest.name} />
             {newest.name}
           </span>
           <span className="block truncate" title={from.name}>
-            vs. {from.name}
+            vs. <HueDot name={from.name} />
+            {from.name}
           </span>
           <span className="block">({from.id === baseline_experiment_id ? "baseline" : "previous"})</span>
         </p>

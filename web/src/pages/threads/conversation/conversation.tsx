@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { CircleAlert } from "lucide-react";
-import { useMemo } from "react";
+import { Fragment, type ReactNode, useMemo } from "react";
 import { JsonTree } from "../../../ui/json-tree.tsx";
 import { Markdown } from "../../../ui/markdown/markdown.tsx";
 import { EmptyState } from "../../../ui/states.tsx";
@@ -17,11 +17,14 @@ export function Conversation({
   values,
   live,
   durations,
+  forks,
   error,
 }: {
   values: unknown;
   live: Live | undefined;
   durations: ReadonlyMap<string, number>;
+  /** Branch switchers by the index of the message before which they are shown. */
+  forks?: ReadonlyMap<number | undefined, ReactNode>;
   /** Error of the last run. */
   error: unknown;
 }) {
@@ -40,17 +43,19 @@ export function Conversation({
       {messages === undefined && hasKeys(values) && <Values values={values} />}
       {(shown.length > 0 || writing.length > 0) && (
         <ol aria-label="Conversation" className="grid gap-5">
-          {shown.map((message, index) =>
-            isToolResult(message, shown) ? null : (
-              <MessageView
-                key={message.id ?? index}
-                message={message}
-                results={results}
-                durations={durations}
-                isDropped={dropped.has(message)}
-              />
-            ),
-          )}
+          {shown.map((message, index) => (
+            <Fragment key={message.id ?? index}>
+              {forks?.has(index) && <li>{forks.get(index)}</li>}
+              {!isToolResult(message, shown) && (
+                <MessageView
+                  message={message}
+                  results={results}
+                  durations={durations}
+                  isDropped={dropped.has(message)}
+                />
+              )}
+            </Fragment>
+          ))}
           {writing.map(({ message }, index) => (
             <MessageView
               key={message.id ?? `writing ${index}`}

@@ -6,13 +6,15 @@ import { duration } from "../../../ui/format.ts";
 import { classes } from "../../../ui/layout.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState } from "../../../ui/states.tsx";
+import { BranchSwitcher } from "./branch-switcher.tsx";
 import { type Step, withCounts } from "./steps.ts";
 
-/** A thread's checkpoints, newest first. A click shows the checkpoint's state. */
+/** The checkpoints of one branch of a thread, newest first. A click shows the checkpoint's state. */
 export function History({
   steps,
   shown,
   onShow,
+  onBranch,
   onFork,
   onEdit,
   onMore,
@@ -21,6 +23,7 @@ export function History({
   /** ID of the selected checkpoint. Undefined for the newest checkpoint. */
   shown: string | undefined;
   onShow(checkpoint_id: string | undefined): void;
+  onBranch(checkpoint_id: string | undefined): void;
   onFork(step: Step): void;
   onEdit(step: Step): void;
   /** Loads older steps. Undefined if all steps are loaded. */
@@ -50,6 +53,7 @@ export function History({
             step={step}
             isShown={index === at}
             onShow={() => onShow(index === 0 ? undefined : step.checkpoint_id)}
+            onBranch={onBranch}
             onFork={() => onFork(step)}
             onEdit={() => onEdit(step)}
           />
@@ -68,12 +72,14 @@ function HistoryStep({
   step,
   isShown,
   onShow,
+  onBranch,
   onFork,
   onEdit,
 }: {
   step: Step;
   isShown: boolean;
   onShow(): void;
+  onBranch(checkpoint_id: string | undefined): void;
   onFork(): void;
   onEdit(): void;
 }) {
@@ -121,6 +127,11 @@ function HistoryStep({
             </Button>
           </div>
         )}
+        {step.fork && (
+          <div className="px-2 pb-1.5 pl-9">
+            <BranchSwitcher fork={step.fork} onBranch={onBranch} />
+          </div>
+        )}
       </div>
     </li>
   );
@@ -131,12 +142,11 @@ function titleOf({ nodes, source }: Step): string {
   return source === "update" ? "state updated" : source === "fork" ? "fork" : "run started";
 }
 
-function noteOf({ changed, next, isPaused, forked_from }: Step): string {
+function noteOf({ changed, next, isPaused }: Step): string {
   const notes = [];
   if (changed.length > 0) notes.push(`changed ${changed.join(", ")}`);
   if (isPaused) notes.push(`interrupted in ${withCounts(next)}`);
   else if (changed.length === 0 && next.length > 0)
     notes.push(`next ${withCounts(next.map((node) => (node === "__start__" ? "input" : node)))}`);
-  if (forked_from !== undefined) notes.push(`forked from step ${forked_from}`);
   return notes.join(" · ");
 }

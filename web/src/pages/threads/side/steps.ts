@@ -20,35 +20,80 @@ export interface Step {
   run_id: string | undefined;
   source: string | undefined;
   isPaused: boolean;
-  /** Number of the parent step. Undefined if the parent is the next older step or is not loaded. */
-  forked_from: number | undefined;
+  /** The branches that begin here, if other branches have the same parent. */
+  fork: Fork | undefined;
+  parent_id: string | undefined;
+}
+
+/** Branches with the same parent checkpoint. */
+export interface Fork {
+  /** ID of the newest checkpoint of each branch, oldest branch first. */
+  heads: readonly string[];
+  /** Index of the shown branch. */
+  at: number;
+}
+
+const idOf = ({ checkpoint }: StepState): string => checkpoint?.checkpoint_id ?? "";
+const parentOf = ({ parent_checkpoint }: StepState): string => parent_checkpoint?.checkpoint_id ?? "";
+
+/**
+ * Returns one branch of a thread: the checkpoint, the newest branch after it, and all checkpoints before it.
+ *
+ * @param states all branches, newest state first, so that every state is before its parent
+ * @param checkpoint_id undefined, or one that is not in `states`, for the branch of the newest checkpoint
+ */
+export function branchOf(
+  states: readonly StepState[],
+  checkpoint_id: string | undefined,
+): { states: StepState[]; forks: ReadonlyMap<string, Fork> } {
+  const byId = new Map(states.map((state) => [idOf(state), state]));
+  const siblings = Map.groupBy(states, parentOf);
+  /** Index of the newest descendant, which is the state itself at the end of a branch. */
+  const newest = new Map<string, number>();
+  const headOf = (state: StepState): number => newest.get(idOf(state)) ?? states.indexOf(state);
+  for (const state of states)
+    newest.set(parentOf(state), Math.min(newest.get(parentOf(state)) ?? Number.POSITIVE_INFINITY, headOf(state)));
+  const anchor = byId.get(checkpoint_id ?? "");
+  const branch: StepState[] = [];
+  const forks = new Map<string, Fork>();
+  for (let state = anchor ? states[headOf(anchor)] : states[0]; state; state = byId.get(parentOf(state))) {
+    branch.push(state);
+    const others = (siblings.get(parentOf(state)) ?? []).toReversed();
+    if (others.length > 1)
+      forks.set(idOf(state), {
+        heads: others.map((each) => idOf(states[headOf(each)] as StepState)),
+        at: others.indexOf(state),
+      });
+  }
+  return { states: branch, forks };
 }
 
 /**
- * @param states newest state first
+ * @param states states of one branch, newest state first
  * @param starts times at which the thread's runs were created, by run ID
  */
-export function stepsOf(states: readonly StepState[], starts: ReadonlyMap<string, string>): Step[] {
-  const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id, state]));
+export function stepsOf(
+  states: readonly StepState[],
+  starts: ReadonlyMap<string, string>,
+  forks: ReadonlyMap<string, Fork>,
+): Step[] {
   return states.map((state, index) => {
-    const parent_id = state.parent_checkpoint?.checkpoint_id;
-    const parent = parent_id ? byId.get(parent_id) : undefined;
-    const below = states[index + 1];
+    const parent = states[index + 1];
     return {
-      checkpoint_id: state.checkpoint?.checkpoint_id ?? "",
-      number: numberOf(state),
+      checkpoint_id: idOf(state),
+      number: typeof state.metadata?.step === "number" ? state.metadata.step : undefined,
       ...tasksOf(state, parent, starts),
       created_at: state.created_at,
       next: state.next,
       run_id: textOf(state.metadata?.run_id),
       source: textOf(state.metadata?.source),
       isPaused: state.tasks.some(({ interrupts }) => interrupts.length > 0),
-      forked_from: parent && below && parent !== below ? numberOf(parent) : undefined,
+      fork: forks.get(idOf(state)),
+      parent_id: parentOf(state) || undefined,
     };
   });
 }
 
-const numberOf = ({ metadata }: StepState) => (typeof metadata?.step === "number" ? metadata.step : undefined);
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** Derives a checkpoint's nodes, changed keys and duration from the parent checkpoint, whose tasks created the checkpoint. */
@@ -83,10 +128,9 @@ const keysOf = (result: unknown): string[] =>
 /** Maps tool call IDs to durations in ms. The duration of a call is the duration of the step that returned the result. */
 export function toolDurations(states: readonly StepState[], steps: readonly Step[]): ReadonlyMap<string, number> {
   const durations = new Map<string, number>();
-  const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id, state]));
-  states.forEach((state, index) => {
+  states.forEach((_, index) => {
     const duration_ms = steps[index]?.duration_ms;
-    const parent = byId.get(state.parent_checkpoint?.checkpoint_id ?? "");
+    const parent = states[index + 1];
     if (duration_ms === undefined || !parent) return;
     for (const { result } of parent.tasks)
       for (const message of messagesIn(result))

@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 import type { Run } from "../../../../../src/agent-server/contract/records.ts";
 import { Id } from "../../../ui/code-block.tsx";
 import { duration } from "../../../ui/format.ts";
+import { HueDot } from "../../../ui/hue-dot.tsx";
 import { SplitButton } from "../../../ui/overlay/split-button.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState } from "../../../ui/states.tsx";
@@ -64,7 +65,10 @@ export function Runs({ thread_id, runs }: { thread_id: string; runs: readonly Ru
               </span>
             </div>
             <div className="flex items-center gap-2 text-text-2">
-              <span className="min-w-0 truncate">{names.get(run.assistant_id) ?? "Deleted assistant"}</span>
+              <span className="min-w-0 truncate">
+                {names.has(run.assistant_id) && <HueDot name={names.get(run.assistant_id) as string} />}
+                {names.get(run.assistant_id) ?? "Deleted assistant"}
+              </span>
               <Id id={run.run_id} />
               <TraceLink run={traced.get(run.run_id)} />
               {!isActive(run) && (

@@ -31,14 +31,15 @@ function Content({ side, model }: { side: Side; model: ThreadModel }) {
   return <ThreadHistory model={model} />;
 }
 
-function ThreadHistory({ model: { thread, history, search, show, fork } }: { model: ThreadModel }) {
+function ThreadHistory({ model: { thread, history, search, show, showBranch, fork } }: { model: ThreadModel }) {
   const [edited, setEdited] = useState<Step>();
   return (
     <>
       <History
         steps={history.steps}
         shown={search.checkpoint}
-        onShow={(checkpoint) => show({ checkpoint }, search.checkpoint !== undefined)}
+        onShow={(checkpoint) => show({ checkpoint, branch: history.branch }, search.checkpoint !== undefined)}
+        onBranch={showBranch}
         onFork={(step) => void fork(step)}
         onEdit={setEdited}
         onMore={history.hasNextPage ? () => void history.fetchNextPage() : undefined}

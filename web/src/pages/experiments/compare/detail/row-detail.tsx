@@ -5,6 +5,7 @@ import type { ExampleWithRuns } from "../../../../../../src/experiments/contract
 import { Button } from "../../../../ui/button.tsx";
 import { Select } from "../../../../ui/form/select.tsx";
 import { count } from "../../../../ui/format.ts";
+import { HueDot } from "../../../../ui/hue-dot.tsx";
 import { JsonTree } from "../../../../ui/json-tree.tsx";
 import { DetailSection } from "../../../../ui/layout.tsx";
 import { Sheet } from "../../../../ui/overlay/dialog.tsx";
@@ -142,7 +143,10 @@ function Detail({
         return (
           <section key={session.id} aria-label={session.name} className="grid min-w-0 gap-3">
             <h3 className="flex items-baseline gap-2 border-line border-b pb-1 font-semibold text-body">
-              <span className="min-w-0 truncate">{session.name}</span>
+              <span className="min-w-0 truncate">
+                <HueDot name={session.name} />
+                {session.name}
+              </span>
               {index === 0 && <span className="font-normal text-table text-text-3">(baseline)</span>}
               {runs.length === 0 && <span className="font-normal text-table text-text-3">Not run</span>}
             </h3>

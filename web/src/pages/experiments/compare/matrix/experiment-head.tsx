@@ -1,6 +1,7 @@
 import { Ellipsis } from "lucide-react";
 import type { Session } from "../../../../../../src/experiments/contract/sessions.ts";
 import { Button } from "../../../../ui/button.tsx";
+import { HueDot } from "../../../../ui/hue-dot.tsx";
 import { classes } from "../../../../ui/layout.tsx";
 import { Menu } from "../../../../ui/overlay/menu.tsx";
 
@@ -45,6 +46,7 @@ export function ExperimentHead({
             isFocused ? "text-accent-text underline decoration-2 underline-offset-4" : "text-text",
           )}
         >
+          <HueDot name={name} />
           {name}
         </button>
         {isBaseline && (

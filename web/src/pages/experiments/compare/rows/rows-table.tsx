@@ -1,5 +1,6 @@
 import { ArrowDown, ArrowUp } from "lucide-react";
 import { useCallback, useEffect, useMemo, useState } from "react";
+import { HueDot } from "../../../../ui/hue-dot.tsx";
 import { classes, isNarrow, useMedia } from "../../../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../../ui/states.tsx";
 import type { Column } from "../../../../ui/table/columns.ts";
@@ -200,7 +201,10 @@ function columnsOf({
       ({ id, name }, index): FlexibleColumn => ({
         id: `experiment ${index}`,
         header: narrow ? (
-          name
+          <>
+            <HueDot name={name} />
+            {name}
+          </>
         ) : (
           <Head
             view={view}
@@ -243,6 +247,7 @@ function Head({
   return (
     <span className="block">
       <span className={classes("block truncate", isFocused ? "text-accent-text" : "text-text")}>
+        <HueDot name={name} />
         {name}
         {index === 0 && <span className="font-normal text-text-3"> (baseline)</span>}
       </span>

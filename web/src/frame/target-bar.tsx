@@ -1,0 +1,76 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useLocation, useNavigate } from "@tanstack/react-router";
+import { useEffect } from "react";
+import type { DeploymentsList } from "../../../src/control-plane/contract/records.ts";
+import { api } from "../api/request.ts";
+import { useMay } from "../api/session.ts";
+import { chooseTarget, useTarget } from "../api/target.ts";
+import { Select } from "../ui/form/select.tsx";
+import { toast } from "../ui/overlay/toast.tsx";
+
+const POLL_MS = 10_000;
+const HERE = "*";
+
+/** First path segments of the pages whose content depends on the target. */
+const AGENT_PAGES = ["", "inbox", "agents", "threads", "runs"];
+
+/** Queries about this server, which stay the same when the target changes. */
+const OF_SERVER = ["session", "info", "deployments"];
+
+/** Selects whose agents the pages show: those of this server or of a live deployment. Hidden if there is no live deployment. */
+export function TargetBar() {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const mayDeploy = useMay("deployments");
+  const target = useTarget();
+  const section = useLocation().pathname.split("/")[1] ?? "";
+  const { data: live } = useQuery({
+    queryKey: ["deployments", "targets"],
+    queryFn: ({ signal }) => api.get<DeploymentsList>("/v2/deployments", { query: { limit: 100 }, signal }),
+    select: ({ resources }) => resources.filter((each) => each.active_revision_id !== null).flatMap(slugOf),
+    enabled: mayDeploy,
+    refetchInterval: POLL_MS,
+  });
+  const choose = async (slug: string | undefined) => {
+    chooseTarget(slug);
+    // The thread or assistant of the page belongs to the previous target.
+    await navigate({ to: `/${section}` as "/", search: {} });
+    await client.resetQueries({ predicate: ({ queryKey }) => !OF_SERVER.includes(String(queryKey[0])) });
+  };
+  const isMissing = target !== undefined && (mayDeploy === false || live?.includes(target) === false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each missing target
+  useEffect(() => {
+    if (!isMissing) return;
+    toast(`Deployment "${target}" is no longer live. The pages show the agents of this server.`, { error: true });
+    void choose(undefined);
+  }, [isMissing]);
+  if (!AGENT_PAGES.includes(section) || (target === undefined && !live?.length)) return null;
+  return (
+    <section
+      aria-label="Target"
+      className="flex shrink-0 items-center gap-2 border-line border-b px-6 py-1 text-table text-text-2 max-sm:px-4"
+    >
+      Agents of
+      <Select
+        aria-label="Target"
+        className="max-w-64"
+        value={target ?? HERE}
+        options={[
+          { value: HERE, label: "This server" },
+          ...[...new Set([...(live ?? []), ...(target ? [target] : [])])].map((slug) => ({
+            value: slug,
+            label: slug,
+            hint: "deployment",
+          })),
+        ]}
+        onChange={(chosen) => void choose(chosen === HERE ? undefined : chosen)}
+      />
+    </section>
+  );
+}
+
+/** A deployment with a URL of its own can be on another origin, which the browser does not let the pages read. */
+const slugOf = ({ source_config: { custom_url } }: DeploymentsList["resources"][number]): string[] => {
+  const [, slug] = /\/deployments\/([a-z0-9-]+)$/.exec(custom_url ?? "") ?? [];
+  return slug ? [slug] : [];
+};
