@@ -74,6 +74,11 @@ describeInBrowser("the deployments", () => {
     await rows(page).getByText("Live").waitFor({ timeout: DEPLOYED_MS });
     await rows(page).getByText("deployed").waitFor();
     expect((await ask({ print: ["hello from the agent"] })).env.COLOUR).toBe("green");
+    await page.getByText("Run agent from a terminal").click();
+    await page.getByText(`curl -s ${web.url}/deployments/shop/runs/wait`).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "API documentation" }).click();
+    await page.waitForURL(`${web.url}/deployments/shop/docs`);
   });
 
   it("show what they write as they write it, by level and by text", async () => {

@@ -108,6 +108,9 @@ describeInBrowser("experiments that the page runs", () => {
     });
     await run(page, "second try");
     const second = page.getByRole("region", { name: "second try" });
+    await second.getByRole("link", { name: "Compare with the baseline" }).waitFor();
+    // A later experiment is no baseline of an earlier one.
+    expect(await page.getByRole("link", { name: "Compare with the baseline" }).count()).toBe(1);
     await second.getByRole("link", { name: "Compare with the baseline" }).click();
     await page.getByRole("button", { name: "second try", exact: true }).waitFor();
     await page.getByText("6 examples").waitFor();
@@ -569,7 +572,8 @@ describeInBrowser("the pages of experiments", () => {
     const page = await web.open("/experiments");
     await page.getByRole("button", { name: "Create dataset" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Name").fill("Questions by hand");
+    await dialog.waitFor();
+    await page.keyboard.type("Questions by hand");
     await dialog.getByRole("button", { name: "Create dataset" }).click();
     await page.getByRole("heading", { name: "Questions by hand" }).waitFor();
     const add = async (question: string, splits: string) => {

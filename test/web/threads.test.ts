@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
 
@@ -64,6 +64,32 @@ describeInBrowser("threads", () => {
     await page.getByRole("heading", { name: "Refund order 1042" }).waitFor();
     await page.getByText("idle").waitFor();
     expect(await question(page).count()).toBe(0);
+  });
+
+  it("keep the focus at the input of the thread when a question comes and goes", async () => {
+    const page = await web.open(`/threads/new?assistant=${await assistantOf("support_desk")}`);
+    await send(page, "Refund order 1042");
+    const approve = question(page).getByRole("button", { name: "Approve" });
+    await approve.waitFor();
+    const isFocused = async (control: Locator) => (await control.and(page.locator(":focus")).count()) === 1;
+    for (let tabs = 0; tabs < 6 && !(await isFocused(approve)); tabs++) await page.keyboard.press("Tab");
+    expect(await isFocused(approve)).toBe(true);
+    await page.keyboard.press("Enter");
+    await said(page, "Done: $129.00 for order 1042 is on its way back to you.");
+    await page.keyboard.press("Tab");
+    expect(await isFocused(page.getByRole("textbox", { name: "Message" }))).toBe(true);
+  });
+
+  it("name the node in which a run failed, and retry it", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { assistant_id: "research", input: { question: 7 } });
+    const page = await web.open(`/threads/${thread_id}`);
+    const failed = page.getByRole("region", { name: "Failed run" });
+    await failed.getByText("Failed in plan.").waitFor();
+    await expectAccessible(page);
+    await failed.getByRole("button", { name: "Retry" }).click();
+    await expect.poll(async () => (await runsOf(thread_id)).map(({ status }) => status)).toEqual(["error", "error"]);
+    await failed.waitFor();
   });
 
   it("take an answer that was edited, a refusal with its reason, and one written as JSON", async () => {

@@ -2,16 +2,19 @@ import { useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
+import { useCredentials } from "../../api/credentials.ts";
+import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Copy } from "../../ui/code-block.tsx";
+import { CodeBlock, Copy } from "../../ui/code-block.tsx";
 import { ErrorState, Skeleton, SkeletonRows } from "../../ui/states.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
+import { curlOf } from "../start/curl.ts";
 import { DeleteDeployment } from "./delete-deployment.tsx";
 import { Logs } from "./logs.tsx";
 import { NewRevision } from "./new-revision.tsx";
 import { type DeploymentSearch, deploymentRoute } from "./page.ts";
-import { deploymentQuery } from "./queries.ts";
+import { deploymentQuery, servedQuery } from "./queries.ts";
 import { DeploymentStatus } from "./revision-status.tsx";
 import { Revisions } from "./revisions.tsx";
 import { Secrets } from "./secrets.tsx";
@@ -53,6 +56,9 @@ export function DeploymentPage() {
       }
     >
       <Address deployment={deployment} />
+      {deployment.source_config.custom_url && deployment.active_revision_id && (
+        <RunCommand address={deployment.source_config.custom_url} revision_id={deployment.active_revision_id} />
+      )}
       <DeploymentTabs deployment={deployment} />
       {open === "revision" && <NewRevision deployment={deployment} onClose={close} />}
       {open === "delete" && <DeleteDeployment deployment={deployment} onClose={close} />}
@@ -60,7 +66,7 @@ export function DeploymentPage() {
   );
 }
 
-function Address({ deployment: { source_config } }: { deployment: Deployment }) {
+function Address({ deployment: { source_config, active_revision_id } }: { deployment: Deployment }) {
   const { custom_url, repo_url } = source_config;
   return (
     <div className="mb-3 flex flex-wrap items-center gap-x-6 gap-y-1 text-table">
@@ -69,12 +75,36 @@ function Address({ deployment: { source_config } }: { deployment: Deployment }) 
         <code className="min-w-0 break-all">{custom_url}</code>
         {custom_url && <Copy text={custom_url} label="Copy URL" />}
       </span>
+      {custom_url && active_revision_id && (
+        <a href={`${custom_url}/docs`} className="text-accent-text hover:underline">
+          API documentation
+        </a>
+      )}
       {repo_url && (
         <span className="min-w-0">
           <span className="text-text-3">Repository</span> <code className="break-all">{repo_url}</code>
         </span>
       )}
     </div>
+  );
+}
+
+/** The command that runs the deployed agent once. Not shown for a deployment at another address than this service. */
+function RunCommand({ address, revision_id }: { address: string; revision_id: string }) {
+  const { data } = useQuery({
+    ...servedQuery(address, revision_id),
+    enabled: address.startsWith(`${API_URL}/`),
+  });
+  const { key } = useCredentials();
+  if (!data) return null;
+  const { assistant, schema } = data;
+  return (
+    <details className="mb-4 text-table">
+      <summary className="w-fit cursor-pointer rounded text-text-2">Run {assistant.name} from a terminal</summary>
+      <div className="mt-2">
+        <CodeBlock code={curlOf({ address, assistant, schema, needsKey: key !== undefined })} label="Copy command" />
+      </div>
+    </details>
   );
 }
 

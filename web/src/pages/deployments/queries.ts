@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import type { Assistant, GraphSchemas } from "../../../../src/agent-server/contract/records.ts";
 import type {
   Deployment,
   DeploymentsList,
@@ -6,7 +7,7 @@ import type {
   RevisionsList,
   Secret,
 } from "../../../../src/control-plane/contract/records.ts";
-import { api } from "../../api/request.ts";
+import { API_URL, api } from "../../api/request.ts";
 import { isInProgress } from "./revision-status.tsx";
 
 /** Poll intervals: shorter while a revision is in progress. */
@@ -17,6 +18,28 @@ const PAGE = 50;
 export const deploymentsKey = ["deployments"] as const;
 
 const pathOf = (id: string) => `/v2/deployments/${id}`;
+
+/**
+ * The first assistant of a live deployment, with its input schema.
+ *
+ * @param address begins with {@link API_URL}
+ */
+export const servedQuery = (address: string, revision_id: string) =>
+  queryOptions({
+    queryKey: [...deploymentsKey, "served", address, revision_id],
+    queryFn: async ({ signal }) => {
+      const root = address.slice(API_URL.length);
+      const body = { limit: 1, sort_by: "name", sort_order: "asc" };
+      const [assistant] = await api.post<Assistant[]>(`${root}/assistants/search`, body, { signal });
+      if (!assistant) return null;
+      const path = `${root}/assistants/${assistant.assistant_id}/schemas`;
+      // Without a schema, the command has a message as its example input.
+      const schemas = await api.get<GraphSchemas>(path, { signal }).catch(() => undefined);
+      return { assistant, schema: schemas?.input_schema };
+    },
+    retry: 2,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 
 export const deploymentsQuery = (name: string | undefined) =>
   infiniteQueryOptions({

@@ -3,7 +3,6 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
-import { Button } from "../../ui/button.tsx";
 import { Copy } from "../../ui/code-block.tsx";
 import { duration } from "../../ui/format.ts";
 import { JsonTree } from "../../ui/json-tree.tsx";
@@ -85,9 +84,12 @@ function Detail({ run }: { run: RunOverviewItem }) {
         <Fact name="Thread">
           <FullId id={run.thread_id} />
           {!run.is_stateless && (
-            <Button asChild small look="quiet" className="ml-2">
-              <Link to={`/threads/${run.thread_id}`}>Open thread</Link>
-            </Button>
+            <Link
+              to={`/threads/${run.thread_id}`}
+              className="ml-2 whitespace-nowrap rounded text-accent-text hover:underline"
+            >
+              Open thread
+            </Link>
           )}
         </Fact>
         <Fact name="Created">

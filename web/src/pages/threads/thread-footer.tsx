@@ -1,5 +1,5 @@
 import { CircleAlert, CirclePause, Play } from "lucide-react";
-import { useState } from "react";
+import { type RefObject, useEffect, useRef, useState } from "react";
 import type { ThreadState, ThreadTask } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Composer } from "./composer.tsx";
@@ -21,8 +21,10 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
   const interrupted_at = newest.checkpoint?.checkpoint_id;
   const [skipped_at, setSkippedAt] = useState<string | null>();
   const isSkipping = needsInput && skipped_at === interrupted_at;
+  const box = useRef<HTMLDivElement>(null);
+  useFocusAfter(needsInput, box);
   return (
-    <div className="max-h-[65%] overflow-y-auto">
+    <div ref={box} tabIndex={-1} className="max-h-[65%] overflow-y-auto outline-none">
       <div className="mx-auto grid w-full max-w-3xl gap-3 px-6 pt-2 pb-4 max-sm:px-4">
         {isPast && (
           <p className="flex flex-wrap items-center gap-2 rounded-lg bg-selected px-3 py-1.5 text-table">
@@ -71,6 +73,19 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
   );
 }
 
+/**
+ * Focuses the footer when an interrupt takes the place of the input, or the input that of an interrupt, because the element that was
+ * focused is removed. The next Tab then reaches the first control of the footer instead of the side bar.
+ */
+function useFocusAfter(needsInput: boolean, box: RefObject<HTMLElement | null>) {
+  const before = useRef(needsInput);
+  useEffect(() => {
+    if (before.current === needsInput) return;
+    before.current = needsInput;
+    if (document.activeElement === document.body) box.current?.focus({ preventScroll: true });
+  }, [needsInput, box]);
+}
+
 /** The open interrupts of a state. Without interrupts, but with nodes that have not run, a card to continue. */
 export function OpenCards({
   state,
@@ -88,7 +103,7 @@ export function OpenCards({
   const [first] = tasks.flatMap(({ interrupts }) => interrupts);
   const checkpoint_id = state.checkpoint?.checkpoint_id;
   if (!first && !isPast && state.next.length > 0)
-    return <ContinueCard key={checkpoint_id} next={state.next} onContinue={() => onAnswer({ input: null })} />;
+    return <ContinueCard key={checkpoint_id} state={state} onContinue={() => onAnswer({ input: null })} />;
   return tasks.flatMap(({ id, name, interrupts }) =>
     interrupts.map((interrupt) => (
       <InterruptCard
@@ -120,23 +135,30 @@ const resumeOf = (tasks: readonly ThreadTask[], interrupt_id: string, answer: un
   tasks.flatMap(({ interrupts }) => interrupts).length > 1 ? { [interrupt_id]: answer } : answer;
 
 /** Resumes a thread that stopped without an interrupt: at a breakpoint, or because of a cancellation or failure. */
-function ContinueCard({ next, onContinue }: { next: readonly string[]; onContinue(): Promise<unknown> }) {
+function ContinueCard({ state: { next, tasks }, onContinue }: { state: ThreadState; onContinue(): Promise<unknown> }) {
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
+  const failed = tasks.filter(({ error }) => error).map(({ name }) => name);
+  const hasFailed = failed.length > 0;
   const resume = async () => {
     setState({ busy: true });
     await onContinue().catch((error: Error) => setState({ error: error.message }));
   };
   return (
     <section
-      aria-label="Paused run"
+      aria-label={hasFailed ? "Failed run" : "Paused run"}
       className="flex flex-wrap items-center gap-2 rounded-xl border border-line-strong bg-raised px-4 py-2.5"
     >
-      <CirclePause size={16} className="shrink-0 text-interrupted" aria-hidden />
+      {hasFailed ? (
+        <CircleAlert size={16} className="shrink-0 text-error" aria-hidden />
+      ) : (
+        <CirclePause size={16} className="shrink-0 text-interrupted" aria-hidden />
+      )}
       <p className="min-w-0 flex-1">
-        Paused before <span className="font-mono">{withCounts(next)}</span>.
+        {hasFailed ? "Failed in " : "Paused before "}
+        <span className="font-mono">{withCounts(hasFailed ? failed : next)}</span>.
       </p>
       <Button disabled={state.busy} onClick={() => void resume()}>
-        <Play size={13} aria-hidden /> Continue
+        <Play size={13} aria-hidden /> {hasFailed ? "Retry" : "Continue"}
       </Button>
       {state.error && (
         <p role="alert" className="w-full text-error text-table">

@@ -116,7 +116,14 @@ function CreateDataset({ onClose }: { onClose(): void }) {
     >
       <Field label="Name" isRequired>
         {(props) => (
-          <Input {...props} required maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
+          <Input
+            {...props}
+            required
+            autoFocus
+            maxLength={200}
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+          />
         )}
       </Field>
       <Field label="Description">

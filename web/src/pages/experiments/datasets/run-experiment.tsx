@@ -155,7 +155,9 @@ function Row({
         <Progress label={`Running ${order.name}`} done={done} total={total} onCancel={dismiss} />
       </section>
     );
-  const baseline = dataset.baseline_experiment_id ?? sessions.find((session) => session.id !== id)?.id;
+  // Without a baseline of the dataset: the previous experiment. The list begins with the newest one.
+  const previous = sessions[sessions.findIndex((session) => session.id === id) + 1];
+  const baseline = dataset.baseline_experiment_id ?? previous?.id;
   return (
     <section
       aria-label={order.name}

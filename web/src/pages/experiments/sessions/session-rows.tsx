@@ -109,7 +109,7 @@ const columnsOf = (names: readonly string[], keys: readonly Key[], previews: Pre
     id: "number",
     header: "#",
     cell: ({ example: { name } }) => <span className="text-text-3">{name.replace("#", "")}</span>,
-    width: 56,
+    width: 68,
     numeric: true,
     sticky: true,
     card: "beside",

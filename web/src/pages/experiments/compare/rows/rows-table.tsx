@@ -176,8 +176,8 @@ function columnsOf({
         </button>
       ),
       cell: ({ index, row }) => <span className="text-text-3">{row?.number ?? index + 1}</span>,
-      width: 56,
-      min_px: 56,
+      width: 68,
+      min_px: 68,
       numeric: true,
       sticky: true,
       card: "hidden",
