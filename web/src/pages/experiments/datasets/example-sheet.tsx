@@ -86,7 +86,9 @@ export function ExampleSheet({
           await api.delete(`/api/v1/examples/${id}`);
           onClose();
           toast("Example deleted");
-          await client.invalidateQueries({ queryKey: EXPERIMENTS });
+          // Not that of the deleted example, which may still be shown: it would fail.
+          const predicate = ({ queryKey }: { queryKey: readonly unknown[] }) => !queryKey.includes(id);
+          await client.invalidateQueries({ queryKey: EXPERIMENTS, predicate });
         }}
       >
         Earlier versions of the dataset and the runs of experiments keep it.
