@@ -114,6 +114,7 @@ describeInBrowser("the home page and the inbox", () => {
     await page.waitForURL(new RegExp(ids[0] as string));
     await threadOf(page).getByText("Refund $89.50 for order 1043").waitFor();
     await page.keyboard.press("a");
+    await page.getByText("Answer sent: Refund order 1043").waitFor();
     await expect.poll(() => badge(page).innerText()).toBe(String(left - 1));
     await expect.poll(() => rows.count()).toBe(1 + left - 1);
     await expect

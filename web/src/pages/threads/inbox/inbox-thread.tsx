@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Button } from "../../../ui/button.tsx";
 import { ScrollRegion } from "../../../ui/layout.tsx";
+import { toast } from "../../../ui/overlay/toast.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { Conversation } from "../conversation/conversation.tsx";
 import { type ListedThread, needsInput, type RunRequest, startRun, stateQuery, threadsKey } from "../queries.ts";
@@ -19,6 +20,7 @@ export function InboxThread({ thread, position }: { thread: ListedThread; positi
   useThreadEvents(thread_id);
   const answer = async (request: Pick<RunRequest, "input" | "command">) => {
     await startRun(client, thread_id, { assistant_id: String(metadata.assistant_id), ...request });
+    toast(`Answer sent: ${title ?? thread_id}`);
     await client.invalidateQueries({ queryKey: threadsKey });
   };
   return (
