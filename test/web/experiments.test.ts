@@ -94,6 +94,7 @@ describeInBrowser("experiments that the page runs", () => {
     await page.getByText("first try has ended.").waitFor();
     const first = await sessionOf("first try");
     expect(first).toMatchObject({ run_count: 6, end_time: expect.any(String), error_rate: 1 / 6 });
+    expect(first.extra.metadata).toMatchObject({ assistant: "answers", dataset: "By the page" });
     // The failed run has no scores.
     expect(first.feedback_stats).toMatchObject({
       exact_match: { n: 5, avg: 4 / 5 },

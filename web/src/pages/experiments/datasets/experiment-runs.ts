@@ -9,6 +9,7 @@ import { EXPERIMENTS } from "../queries.ts";
 export interface ExperimentOrder {
   dataset: Dataset;
   assistant_id: string;
+  assistant_name: string;
   /** Name of the experiment, unique in the workspace. */
   name: string;
   /** Undefined for all examples. */
@@ -72,10 +73,10 @@ const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
  * @throws RequestError if the name is taken; Error if there are no examples
  */
 export async function startExperiment(order: ExperimentOrder, client: QueryClient): Promise<void> {
-  const { dataset, name, assistant_id } = order;
+  const { dataset, name, assistant_name } = order;
   const examples = await readExamples(order);
   if (examples.length === 0) throw new Error("The dataset has no examples to run: add examples first.");
-  const extra = { metadata: { assistant: assistant_id, dataset: dataset.name, split: order.split } };
+  const extra = { metadata: { assistant: assistant_name, dataset: dataset.name, split: order.split } };
   const { id } = await api.post<Session>("/api/v1/sessions", { name, reference_dataset_id: dataset.id, extra });
   queues.set(
     id,
@@ -143,7 +144,7 @@ async function readExamples({ dataset, split }: ExperimentOrder): Promise<Exampl
 
 async function runExample(
   { id, inputs, outputs: expected, modified_at }: Example,
-  { assistant_id, name, evaluators }: ExperimentOrder,
+  { assistant_id, assistant_name, name, evaluators }: ExperimentOrder,
   session_id: string,
   signal: AbortSignal,
 ): Promise<NonNullable<PendingRow["bodies"]>> {
@@ -156,7 +157,7 @@ async function runExample(
     langsmith_tracer: { project_name: name },
   });
   const run = {
-    ...{ id: run_id, trace_id: run_id, dotted_order, session_id, name: assistant_id, run_type: "chain" },
+    ...{ id: run_id, trace_id: run_id, dotted_order, session_id, name: assistant_name, run_type: "chain" },
     ...{ reference_example_id: id, extra: { metadata: { example_version: modified_at } } },
     ...{ start_time, end_time: new Date().toISOString(), inputs },
     ...(failure ? { error: `${failure.error}: ${failure.message}` } : { outputs }),

@@ -40,7 +40,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
     mutationFn: (id: string) =>
       startExperiment(
         {
-          ...{ dataset, assistant_id: id, evaluators, concurrency: Number(concurrency) },
+          ...{ dataset, assistant_id: id, assistant_name: nameOf(id), evaluators, concurrency: Number(concurrency) },
           name: name.trim() || `${nameOf(id)} ${new Date().toISOString().slice(0, 19)}`,
           split: split === ALL ? undefined : split,
         },
