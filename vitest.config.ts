@@ -58,6 +58,7 @@ export default defineConfig(async ({ mode }) => {
   });
   return {
     test: {
+      globalSetup: "test/support/program.ts",
       projects: chosen.map(project),
       sequence: { sequencer: LongSuitesFirst },
       reporters: [

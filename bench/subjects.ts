@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { cpSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { bundledProgram } from "../test/support/program.ts";
 import type { FloorOptions } from "./floor.ts";
 import { HttpTarget, type ServerProcess } from "./http-target.ts";
 import type { Measurement, Sizes, Values } from "./measurement.ts";
@@ -33,7 +34,8 @@ function threadmill(command: "dev" | "serve"): Subject {
     const data = temporaryFolder();
     const { BENCH_GRAPHS: config = join(graphs, "langgraph.json"), ...variables } = env ?? {};
     const flags = ["--config", config, "--data", data, "--log-level", "error"];
-    const program = (port: number) => [join(root, "bin/threadmill.js"), command, ...flags, "--port", String(port)];
+    const file = await bundledProgram();
+    const program = (port: number) => [file, command, ...flags, "--port", String(port)];
     const execute = async (statement: string) => {
       const database = new DatabaseSync(join(data, "experiments.db"), { timeout: 10_000 });
       database.exec(statement);
@@ -56,9 +58,10 @@ const onPostgres: Subject = {
   prepare: () => query("select 1"),
   async measure(measurement, sizes) {
     const url = await createDatabase("threadmill_bench");
+    const file = await bundledProgram();
     const start = ({ BENCH_GRAPHS: config = join(graphs, "langgraph.json"), ...env }: Record<string, string> = {}) => {
       const flags = ["--config", config, "--data", temporaryFolder(), "--database-url", url, "--log-level", "error"];
-      const program = (port: number) => [join(root, "bin/threadmill.js"), "serve", ...flags, "--port", String(port)];
+      const program = (port: number) => [file, "serve", ...flags, "--port", String(port)];
       const keys = { THREADMILL_ENCRYPTION_KEYS: Buffer.alloc(32).toString("base64") };
       return startServer(program, root, { ...keys, ...env });
     };

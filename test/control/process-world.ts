@@ -1,13 +1,12 @@
 import { rmSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { BuildSpec, DeployDriver, LogLine } from "../../src/control-plane/drivers/driver.ts";
 import { createProcessDriver, type ProcessDriverOptions } from "../../src/control-plane/drivers/process/driver.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "../support/databases.ts";
+import { PROGRAM } from "../support/program.ts";
 import { openOn } from "../support/storage.ts";
-
-const ROOT = resolve(import.meta.dirname, "../..");
 
 /** A process driver with a data folder of its own. */
 export interface ProcessWorld {
@@ -39,7 +38,7 @@ export async function openProcessWorld(
   const open = () =>
     createProcessDriver({
       data_dir: at.data_dir,
-      program: join(ROOT, "bin/threadmill.js"),
+      program: PROGRAM,
       system_env: { PATH: process.env.PATH ?? "", LANG: "C.UTF-8" },
       build_timeout_ms: 60_000,
       orphan_ms: 86_400_000,

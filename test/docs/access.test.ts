@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminRoutes } from "../../src/access/contract/admin.ts";
 import { DEFAULT_SCOPES, SCOPES } from "../../src/platform/contract/caller.ts";
+import { PROGRAM } from "../support/program.ts";
 import { startService, type TestService } from "../support/service.ts";
-import { blocksIn, ROOT, read } from "./page.ts";
+import { blocksIn, read } from "./page.ts";
 
 const page = read("docs/access.md");
 const blocks = (language: string) => blocksIn(page, language);
@@ -22,7 +22,7 @@ describe("docs/access.md", () => {
   const shell = async (command: string, env: Record<string, string> = {}) => {
     const here = command
       .replaceAll("http://localhost:2024", url)
-      .replaceAll(/^threadmill /gm, `${process.execPath} ${join(ROOT, "bin/threadmill.js")} `);
+      .replaceAll(/^threadmill /gm, `${process.execPath} ${PROGRAM} `);
     const settings = { ...process.env, THREADMILL_DATA: service.config.data_dir, LOG_LEVEL: "error", ...env };
     return (await promisify(execFile)("bash", ["-ec", here], { env: settings })).stdout;
   };

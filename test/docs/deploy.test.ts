@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PACKAGE } from "../compat/langgraphjs.ts";
 import { temporaryFolder, writeFiles } from "../control/deployed-project.ts";
 import { type DeployingServer, startDeployingServer } from "../support/deploying-server.ts";
+import { PROGRAM } from "../support/program.ts";
 import { until } from "../support/until.ts";
 import { blocksIn, ROOT, read } from "./page.ts";
 
@@ -29,7 +30,7 @@ describe("docs/deploy.md", () => {
       env: { THREADMILL_DEPLOY_GIT_PROTOCOLS: "file" },
     });
     // The command as it is, but for the address and the data folder of this service.
-    const command = `exec ${process.execPath} ${join(ROOT, "bin/threadmill.js")} "$@"`;
+    const command = `exec ${process.execPath} ${PROGRAM} "$@"`;
     writeFiles(top, {
       "bin/threadmill": `#!/bin/sh\nif [ "$1" = keys ]; then ${command} --data ${server.data}; else ${command} --url ${server.url}; fi\n`,
     });

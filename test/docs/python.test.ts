@@ -5,8 +5,9 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { temporaryFolder, writeFiles } from "../control/deployed-project.ts";
 import { type DeployingServer, startDeployingServer } from "../support/deploying-server.ts";
+import { PROGRAM } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { blocksIn, ROOT, read } from "./page.ts";
+import { blocksIn, read } from "./page.ts";
 
 const page = read("docs/python.md");
 const sectionOf = (name: string) => page.split(/^## /m).find((part) => part.startsWith(`${name}\n`)) ?? "";
@@ -26,7 +27,7 @@ describe("docs/python.md, followed in an empty folder", () => {
     const [config = ""] = blocksIn(sectionOf("Your own project"), "json");
     const [agent = ""] = blocksIn(sectionOf("Your own project"), "python");
     writeFiles(folder, { "langgraph.json": config, "agent.py": agent });
-    writeFiles(bin, { threadmill: `#!/bin/sh\nexec ${process.execPath} ${join(ROOT, "bin/threadmill.js")} "$@"\n` });
+    writeFiles(bin, { threadmill: `#!/bin/sh\nexec ${process.execPath} ${PROGRAM} "$@"\n` });
     chmodSync(join(bin, "threadmill"), 0o755);
     await run(blocks[0] as string);
     server = await startDeployingServer({ config: join(folder, "langgraph.json"), command: "dev", env: {} });

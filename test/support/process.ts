@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { encryptionEnv } from "./encryption.ts";
+import { PROGRAM, SOURCE_PROGRAM } from "./program.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -74,7 +75,8 @@ export function startCli(
   { env, preload }: { env?: Record<string, string>; preload?: string },
 ): ChildProcess {
   const imports = preload ? ["--import", join(ROOT, preload)] : [];
-  const command = [...imports, join(ROOT, "bin/threadmill.js"), ...args];
+  // Modules that are loaded before the server change its source.
+  const command = [...imports, preload ? SOURCE_PROGRAM : PROGRAM, ...args];
   return spawn(process.execPath, command, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
 }
 
