@@ -17,6 +17,7 @@ import { promisify } from "node:util";
 import Docker from "dockerode";
 import { create } from "tar";
 import { type ImageName, nameOf } from "../../src/control-plane/drivers/docker/images.ts";
+import { PROGRAM } from "./program.ts";
 import { until } from "./until.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -170,7 +171,8 @@ function contents(): Record<string, string> {
   return {
     "usr/bin/node": node,
     ...Object.fromEntries([...libraries].map(([, path = ""]) => [path.slice(1), realpathSync(path)])),
-    ...Object.fromEntries(["bin", "src", "package.json", ...needed].map((path) => [`app/${path}`, join(ROOT, path)])),
+    ...Object.fromEntries(needed.map((path) => [`app/${path}`, join(ROOT, path)])),
+    ...Object.fromEntries(["bin", "dist", "package.json"].map((path) => [`app/${path}`, join(PROGRAM, "../..", path)])),
   };
 }
 

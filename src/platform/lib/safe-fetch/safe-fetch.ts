@@ -80,8 +80,8 @@ async function sendRequest({ rules, limits, lookup, signal }: FetchContext, hop:
   // One forbidden address is enough to refuse the request, because the connection may use any of the addresses.
   if (addresses.length === 0 || !addresses.every(({ address }) => mayConnect(address, hop.url.protocol, rules)))
     throw new FetchRefusedError("The URL must refer to a host on the public internet.");
-  // Loading the library at the first fetch saves 60 ms at startup.
-  const { Agent, fetch } = await import("undici");
+  // Loading the library at the first fetch saves 60 ms at startup. In the bundle of the npm package, a CommonJS module has no other exports.
+  const { Agent, fetch } = (await import("undici")).default;
   const agent = new Agent({ pipelining: 0, connect: { lookup: pinnedLookup(addresses), timeout: limits.timeout_ms } });
   try {
     const { method, body = null } = hop;
