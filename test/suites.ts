@@ -51,7 +51,7 @@ const FAULTS_OF_HOSTS = [
 
 const BROWSER = [
   "test/security/pages.test.ts",
-  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,home,matrix,previews,prompts,queues,runs,settings,task,chat-pages,threads,trace-links,traces,ui-components}.test.ts",
+  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,failing-row,frame,home,matrix,previews,prompts,queues,runs,settings,task,chat-pages,threads,trace-links,traces,ui-components}.test.ts",
 ];
 
 /** Official clients that `npm ci` brings. */

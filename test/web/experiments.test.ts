@@ -140,6 +140,26 @@ describeInBrowser("experiments that the page runs", () => {
     await section.waitFor({ state: "detached" });
   });
 
+  it("mark results for an earlier version of an example in the comparison", async () => {
+    const { id } = await request("POST", "/datasets", { name: "Edited" });
+    const example = { inputs: { question: "one?" }, outputs: { answer: "no" } };
+    const { id: example_id } = await request("POST", "/examples", { dataset_id: id, ...example });
+    const page = await web.open(`/experiments/datasets/${id}`);
+    await run(page, "with the old answer");
+    await page.getByText("with the old answer has ended.").waitFor();
+    await request("PATCH", `/examples/${example_id}`, { outputs: { answer: "yes" } });
+    await run(page, "with the new answer");
+    await page.getByRole("link", { name: "Compare with the baseline" }).click();
+    const row = page.getByRole("row", { name: /one\?/ });
+    await row.getByText("Earlier version").waitFor();
+    expect(await page.getByText("Earlier version").count()).toBe(1);
+    await row.click();
+    const details = page.getByRole("dialog").getByRole("region", { name: "with the old answer" });
+    await details.getByText("Evaluated with an earlier version of the example").waitFor();
+    expect(await page.getByText("Evaluated with an earlier version").count()).toBe(1);
+    await expectAccessible(page);
+  });
+
   it("say that a name is taken, and keep what was entered", async () => {
     const page = await web.open(`/experiments/datasets/${dataset}`, { refused: [409] });
     await request("POST", "/sessions", { name: "taken", reference_dataset_id: dataset });

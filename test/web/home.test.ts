@@ -85,6 +85,16 @@ describeInBrowser("the home page and the inbox", () => {
     await recent.getByRole("link", { name: "Where is order 1042?" }).waitFor();
   });
 
+  it("keep the chosen agent for the next visit, with the focus in the message", async () => {
+    const page = await web.open("");
+    const agent = page.getByRole("combobox", { name: "Assistant" });
+    await agent.click();
+    await page.getByRole("option", { name: "support_desk" }).click();
+    await page.reload();
+    await agent.getByText("support_desk").waitFor();
+    await page.getByRole("textbox", { name: "Message" }).and(page.locator(":focus")).waitFor();
+  });
+
   it("list what waits and what failed, and lead there", async () => {
     const thread_id = await ask("Refund order 1042");
     await web.service.request("POST", "/runs/wait", { assistant_id: "research", input: { question: "" } });

@@ -15,7 +15,7 @@ import { parseJson } from "../serialization/records.ts";
 import { meanVector, runScores, secondsOf } from "../sessions/stats.ts";
 import { describe } from "../statistics/describe.ts";
 import { changesOf } from "../statistics/paired.ts";
-import { listExampleIds, searchExampleIndexes } from "../storage/examples.ts";
+import { listExampleIds, searchExampleIndexes, type VersionedExample } from "../storage/examples.ts";
 import { feedbackAt } from "../storage/feedback.ts";
 import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
 import { type RunWithOutputs, runsAt, searchRunKeys } from "../storage/runs.ts";
@@ -91,9 +91,9 @@ async function rowsAt(
     const newest = examples.get(example_index);
     if (!newest) return [];
     const keys = numbers.map((experiment_no) => cellKey({ experiment_no, example_index }));
-    const cells = keys.map((key) => cellOf(runs.get(key) ?? [], feedback.get(key) ?? [], preview?.outputs));
     const ofRow = keys.flatMap((key) => runs.get(key) ?? []);
     const example = exampleOfRuns(newest, ofRow, contentOf);
+    const cells = keys.map((key) => cellOf(example, runs.get(key) ?? [], feedback.get(key) ?? [], preview?.outputs));
     const expected = parseJson(example.outputs);
     return {
       example_id: example.example_id,
@@ -105,7 +105,12 @@ async function rowsAt(
   });
 }
 
-function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[], outputs_key: string | undefined): ComparedCell | null {
+function cellOf(
+  { version }: VersionedExample,
+  runs: RunWithOutputs[],
+  feedback: FeedbackRow[],
+  outputs_key: string | undefined,
+): ComparedCell | null {
   const [first] = runs;
   if (!first) return null;
   const failed = runs.filter(({ error }) => error !== null);
@@ -124,6 +129,7 @@ function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[], outputs_key: st
     error: failed[0]?.error?.slice(0, MAX_ERROR_CHARS).toWellFormed() ?? null,
     outputs_preview: outputsPreview(first, outputs_key),
     latency_s: timed.length === 0 ? null : timed.reduce((sum, run) => sum + secondsOf(run), 0) / timed.length,
+    is_earlier_version: runs.some(({ example_version }) => example_version < version),
     scores,
     labels,
   };

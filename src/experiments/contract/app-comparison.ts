@@ -55,6 +55,9 @@ const ComparedCell = z.object({
   error: z.string().nullable().describe("The beginning of the first error message."),
   outputs_preview: z.string().nullable(),
   latency_s: z.number().nullable().describe("Mean latency of the completed runs; null if no run has completed."),
+  is_earlier_version: z
+    .boolean()
+    .describe("Whether the runs used an earlier version of the example than the row shows."),
   scores: z.record(z.string(), z.number()),
   labels: z.record(z.string(), z.string()).describe("Text values of feedback, by feedback key."),
 });

@@ -9,10 +9,17 @@ import { NewThread } from "../threads/new-thread.tsx";
 import { curlOf } from "./curl.ts";
 import { schemasQuery } from "./queries.ts";
 
+/** ID of the assistant that was chosen last, stored per browser. */
+const CHOSEN = "threadmill.assistant";
+
 /** Input of a new thread with the chosen agent, and the command that runs the agent from a terminal. */
 export function Assistants({ address }: { address: string }) {
   const { data: assistants, error, refetch } = useQuery(assistantsQuery);
-  const [chosen, setChosen] = useState<string>();
+  const [chosen, setChosen] = useState(() => localStorage.getItem(CHOSEN));
+  const choose = (assistant_id: string) => {
+    localStorage.setItem(CHOSEN, assistant_id);
+    setChosen(assistant_id);
+  };
   const at = assistants?.find(({ assistant_id }) => assistant_id === chosen) ?? assistants?.[0];
   return (
     <section aria-label="New thread" className="grid grid-cols-1 gap-2">
@@ -26,7 +33,7 @@ export function Assistants({ address }: { address: string }) {
         </EmptyState>
       ) : (
         <>
-          <NewThread assistant_id={at.assistant_id} onAssistant={setChosen} />
+          <NewThread assistant_id={at.assistant_id} onAssistant={choose} />
           <details className="text-table">
             <summary className="w-fit cursor-pointer rounded text-text-2">Run {at.name} from a terminal</summary>
             <div className="mt-2">

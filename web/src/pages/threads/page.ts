@@ -41,6 +41,8 @@ export interface ThreadView {
   side?: Side;
   /** ID of the checkpoint whose state is shown. Default: the newest checkpoint. */
   checkpoint?: string;
+  /** ID of a task, as traces name it. The page replaces it by the checkpoint before the task. */
+  task?: string;
   /** ID of a checkpoint of the branch that is shown. Default: the branch of the selected or newest checkpoint. */
   branch?: string;
   /** ID of the assistant for the next run. Default: the last run's assistant. */
@@ -56,6 +58,7 @@ export const threadRoute = createRoute({
     view: search.view === "state" ? search.view : undefined,
     side: SIDES.find((side) => side === search.side),
     checkpoint: textOf(search.checkpoint),
+    task: textOf(search.task),
     branch: textOf(search.branch),
     assistant: textOf(search.assistant),
     pause: textOf(search.pause),

@@ -135,6 +135,17 @@ export const threadQuery = (thread_id: string) =>
     queryFn: ({ signal }) => api.get<Thread>(`/threads/${thread_id}`, { signal }),
   });
 
+/** Whether a thread exists, asked by a search, because a request for a deleted thread fails. */
+export const threadExistsQuery = (thread_id: string) =>
+  queryOptions({
+    queryKey: [...threadKey(thread_id), "exists"],
+    queryFn: async ({ signal }) => {
+      const body = { ids: [thread_id], limit: 1, select: ["thread_id"] };
+      return (await api.post<unknown[]>("/threads/search", body, { signal })).length > 0;
+    },
+    staleTime: 30_000,
+  });
+
 /** @param checkpoint_id undefined for the newest state */
 export const stateQuery = (thread_id: string, checkpoint_id: string | undefined) =>
   queryOptions({

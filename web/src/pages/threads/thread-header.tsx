@@ -1,19 +1,25 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Copy, Ellipsis, Trash2 } from "lucide-react";
+import { Copy, DatabaseZap, Ellipsis, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { ThreadStatus as StatusName, Thread } from "../../../../src/agent-server/contract/records.ts";
 import { api, send } from "../../api/request.ts";
+import { useMay } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/overlay/confirm.tsx";
 import { Menu } from "../../ui/overlay/menu.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { Status } from "../../ui/status.tsx";
+import { AddThread } from "./add-thread.tsx";
 import { threadKey, threadsKey } from "./queries.ts";
+import type { ThreadModel } from "./use-thread.ts";
 
-export function ThreadMenu({ thread_id }: { thread_id: string }) {
+export function ThreadMenu({ model }: { model: ThreadModel }) {
+  const { thread_id } = model.thread;
+  const mayAdd = useMay("experiments") === true;
   const client = useQueryClient();
   const navigate = useNavigate();
+  const [adding, setAdding] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const copy = async () => {
     try {
@@ -28,6 +34,16 @@ export function ThreadMenu({ thread_id }: { thread_id: string }) {
     <>
       <Menu
         items={[
+          ...(mayAdd
+            ? [
+                {
+                  label: "Add to dataset",
+                  hint: "Creates an example from the input and the shown state.",
+                  icon: <DatabaseZap size={14} />,
+                  onSelect: () => setAdding(true),
+                },
+              ]
+            : []),
           {
             label: "Copy thread",
             hint: "Creates a new thread with the same state and history.",
@@ -47,6 +63,7 @@ export function ThreadMenu({ thread_id }: { thread_id: string }) {
           <Ellipsis size={15} />
         </Button>
       </Menu>
+      {adding && <AddThread model={model} onClose={() => setAdding(false)} />}
       <Confirm
         open={deleting}
         onClose={() => setDeleting(false)}

@@ -74,7 +74,7 @@ function ThreadView(data: ThreadData) {
               Cancel
             </SplitButton>
           )}
-          <ThreadMenu thread_id={thread.thread_id} />
+          <ThreadMenu model={model} />
         </>
       }
     >

@@ -33,7 +33,13 @@ export function useThread({ thread, runs, state }: ThreadData) {
     if (live?.values !== undefined)
       void client.invalidateQueries({ queryKey: historyQuery(thread_id).queryKey }, { cancelRefetch: false });
   }, [client, thread_id, live?.values]);
-  const history = useSteps(thread_id, runs, search.branch ?? search.checkpoint);
+  const history = useSteps(thread_id, runs, search.branch ?? search.checkpoint, search.task);
+  useEffect(() => {
+    if (!search.task || history.isPending || (!history.beforeTask && history.hasNextPage)) return;
+    if (!history.beforeTask) toast("The checkpoint was not found: the thread shows its newest state.", { error: true });
+    const checkpoint = history.beforeTask;
+    void navigate({ search: (before: ThreadView) => ({ ...before, task: undefined, checkpoint }), replace: true });
+  }, [search.task, history.isPending, history.beforeTask, history.hasNextPage, navigate]);
   /** ID of the shown checkpoint. Undefined for the newest one. */
   const checkpoint_id = search.checkpoint ?? (search.branch && (history.isMissing ? search.branch : history.branch));
   const past = useQuery({ ...stateQuery(thread_id, checkpoint_id), enabled: checkpoint_id !== undefined });
@@ -106,7 +112,12 @@ export type ThreadModel = ReturnType<typeof useThread>;
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** Loaded part of one branch of a thread's history, with steps and tool durations. */
-function useSteps(thread_id: string, runs: readonly Run[], checkpoint_id: string | undefined) {
+function useSteps(
+  thread_id: string,
+  runs: readonly Run[],
+  checkpoint_id: string | undefined,
+  task: string | undefined,
+) {
   const { data, error, isPending, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery(
     historyQuery(thread_id),
   );
@@ -116,20 +127,24 @@ function useSteps(thread_id: string, runs: readonly Run[], checkpoint_id: string
     const steps = stepsOf(states, new Map(runs.map((run) => [run.run_id, run.created_at])), forks);
     const newest = all[0]?.checkpoint?.checkpoint_id;
     const head = steps[0]?.checkpoint_id;
+    const beforeTask = all.find(({ tasks }) => tasks.some(({ id }) => id === task))?.checkpoint?.checkpoint_id;
     const isMissing = checkpoint_id !== undefined && !steps.some((step) => step.checkpoint_id === checkpoint_id);
     return {
       steps,
       durations: toolDurations(states, steps),
       newest,
       isMissing,
+      /** ID of the checkpoint whose next tasks include the requested task. */
+      beforeTask,
       /** Last step of the shown branch. Undefined for the newest branch. */
       branch: isMissing || head === newest ? undefined : head,
     };
-  }, [data, runs, checkpoint_id]);
+  }, [data, runs, checkpoint_id, task]);
+  const isIncomplete = known.isMissing || (task !== undefined && !known.beforeTask);
   // The branch of an old checkpoint is known once the checkpoint is loaded.
   useEffect(() => {
-    if (known.isMissing && hasNextPage && !isFetching && !error) void fetchNextPage();
-  }, [known.isMissing, hasNextPage, isFetching, error, fetchNextPage]);
+    if (isIncomplete && hasNextPage && !isFetching && !error) void fetchNextPage();
+  }, [isIncomplete, hasNextPage, isFetching, error, fetchNextPage]);
   return { ...known, error, isPending, hasNextPage, fetchNextPage, refetch };
 }
 

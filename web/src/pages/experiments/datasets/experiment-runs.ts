@@ -17,6 +17,8 @@ export interface ExperimentOrder {
   /** Number of examples that are run at the same time. */
   concurrency: number;
   evaluators: readonly Evaluator[];
+  /** Whether each example keeps its thread, whose checkpoints can be opened from the trace. */
+  keep_threads: boolean;
 }
 
 /** Built-in evaluators compare outputs and expected outputs. An assistant gets both with the inputs, and returns a score. */
@@ -144,7 +146,7 @@ async function readExamples({ dataset, split }: ExperimentOrder): Promise<Exampl
 
 async function runExample(
   { id, inputs, outputs: expected, modified_at }: Example,
-  { assistant_id, assistant_name, name, evaluators }: ExperimentOrder,
+  { assistant_id, assistant_name, name, evaluators, keep_threads }: ExperimentOrder,
   session_id: string,
   signal: AbortSignal,
 ): Promise<NonNullable<PendingRow["bodies"]>> {
@@ -155,6 +157,7 @@ async function runExample(
     // Makes the server store the trace of the agent run below the run of the row.
     config: { configurable: { "langsmith-trace": dotted_order } },
     langsmith_tracer: { project_name: name },
+    ...(keep_threads && { on_completion: "keep", metadata: { experiment: name, example_id: id } }),
   });
   const run = {
     ...{ id: run_id, trace_id: run_id, dotted_order, session_id, name: assistant_name, run_type: "chain" },

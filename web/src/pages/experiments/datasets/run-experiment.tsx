@@ -32,6 +32,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
   const [concurrency, setConcurrency] = useState("4");
   const [matches, setMatches] = useState<readonly ("exact_match" | "json_match")[]>(["json_match"]);
   const [judge_id, setJudge] = useState(NONE);
+  const [keep_threads, setKeepThreads] = useState(true);
   const options = assistants.map((assistant) => ({ value: assistant.assistant_id, label: assistant.name }));
   const nameOf = (id: string) => options.find(({ value }) => value === id)?.label ?? id;
   const evaluators: Evaluator[] = matches.map((kind) => ({ kind }));
@@ -41,6 +42,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       startExperiment(
         {
           ...{ dataset, assistant_id: id, assistant_name: nameOf(id), evaluators, concurrency: Number(concurrency) },
+          keep_threads,
           name: name.trim() || `${nameOf(id)} ${new Date().toISOString().slice(0, 19)}`,
           split: split === ALL ? undefined : split,
         },
@@ -129,6 +131,12 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
           />
         )}
       </Field>
+      <Checkbox
+        label="Keep threads"
+        hint="One for each example, to inspect its checkpoints and to run from them."
+        checked={keep_threads}
+        onChange={({ target }) => setKeepThreads(target.checked)}
+      />
     </FormDialog>
   );
 }

@@ -19,6 +19,8 @@ export interface Step {
   next: readonly string[];
   run_id: string | undefined;
   source: string | undefined;
+  /** Input of the run that starts at this step. Undefined if no run with an input starts here. */
+  input: unknown;
   isPaused: boolean;
   /** The branches that begin here, if other branches have the same parent. */
   fork: Fork | undefined;
@@ -87,6 +89,7 @@ export function stepsOf(
       next: state.next,
       run_id: textOf(state.metadata?.run_id),
       source: textOf(state.metadata?.source),
+      input: state.tasks.find(({ name }) => name === "__start__")?.result,
       isPaused: state.tasks.some(({ interrupts }) => interrupts.length > 0),
       fork: forks.get(idOf(state)),
       parent_id: parentOf(state) || undefined,

@@ -23,11 +23,11 @@ export function ThreadSide({ model }: { model: ThreadModel }) {
 }
 
 function Content({ side, model }: { side: Side; model: ThreadModel }) {
-  const { thread, runs, history } = model;
+  const { thread, runs, history, search } = model;
   if (side === "runs") return <Runs thread_id={thread.thread_id} runs={runs} />;
   if (side === "graph") return <ThreadGraph model={model} />;
   if (history.error) return <ErrorState error={history.error} retry={() => void history.refetch()} />;
-  if (history.isPending) return <SkeletonRows label="Loading history" />;
+  if (history.isPending || search.task) return <SkeletonRows label="Loading history" />;
   return <ThreadHistory model={model} />;
 }
 

@@ -3,7 +3,6 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Example } from "../../../../../src/experiments/contract/datasets/examples.ts";
-import type { ExperimentRun } from "../../../../../src/experiments/contract/runs.ts";
 import { api } from "../../../api/request.ts";
 import { Field, Input } from "../../../ui/form/field.tsx";
 import { JsonEditor } from "../../../ui/form/json-editor.tsx";
@@ -14,8 +13,18 @@ import { EXPERIMENTS } from "../../experiments/queries.ts";
 
 const NEW = "new";
 
-/** Creates an example from the inputs and outputs of a run, in an existing or a new dataset. */
-export function AddToDataset({ run, onClose }: { run: ExperimentRun; onClose(): void }) {
+/** Creates an example from the inputs and outputs of a run or a thread, in an existing or a new dataset. */
+export function AddToDataset({
+  run_id,
+  onClose,
+  ...values
+}: {
+  inputs: unknown;
+  outputs: unknown;
+  /** ID of the run that the example links to. */
+  run_id: string | undefined;
+  onClose(): void;
+}) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const { data: datasets, error } = useQuery({
@@ -25,8 +34,8 @@ export function AddToDataset({ run, onClose }: { run: ExperimentRun; onClose(): 
   });
   const [chosen, setChosen] = useState<string>();
   const [name, setName] = useState("");
-  const [inputs, setInputs] = useState<unknown>(run.inputs ?? {});
-  const [outputs, setOutputs] = useState<unknown>(run.outputs ?? {});
+  const [inputs, setInputs] = useState<unknown>(values.inputs ?? {});
+  const [outputs, setOutputs] = useState<unknown>(values.outputs ?? {});
   const dataset_id = chosen ?? (datasets?.length === 0 ? NEW : undefined);
   const adding = useMutation({
     mutationFn: async () => {
@@ -34,7 +43,7 @@ export function AddToDataset({ run, onClose }: { run: ExperimentRun; onClose(): 
         dataset_id === NEW ? (await api.post<Dataset>("/api/v1/datasets", { name: name.trim() })).id : dataset_id;
       // A retry after a failure uses the dataset that this attempt created.
       setChosen(target);
-      return api.post<Example>("/api/v1/examples", { dataset_id: target, inputs, outputs, source_run_id: run.id });
+      return api.post<Example>("/api/v1/examples", { dataset_id: target, inputs, outputs, source_run_id: run_id });
     },
     onSettled: () => client.invalidateQueries({ queryKey: EXPERIMENTS }),
     onSuccess: async (example) => {
@@ -50,7 +59,7 @@ export function AddToDataset({ run, onClose }: { run: ExperimentRun; onClose(): 
   return (
     <FormDialog
       title="Add to dataset"
-      description="Creates an example from this run. Edit the expected output if the output of the run was wrong."
+      description="Creates an example. Edit the expected output if the output was wrong."
       action="Add example"
       disabled={adding.isPending || dataset_id === undefined}
       error={adding.error ?? error}

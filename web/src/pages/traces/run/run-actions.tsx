@@ -6,6 +6,7 @@ import { API_URL } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Menu } from "../../../ui/overlay/menu.tsx";
 import { toast } from "../../../ui/overlay/toast.tsx";
+import { ThreadLink } from "../../threads/thread-link.tsx";
 import { AddToDataset } from "./add-to-dataset.tsx";
 import { AddToQueue } from "./add-to-queue.tsx";
 import { ShareDialog } from "./share.tsx";
@@ -20,6 +21,7 @@ export function RunActions({ run }: { run: ExperimentRun }) {
   };
   return (
     <>
+      <ThreadLink metadata={(run.extra?.metadata ?? {}) as Record<string, unknown>} />
       <Button small onClick={() => setOpen("dataset")}>
         <DatabaseZap size={13} aria-hidden /> Add to dataset
       </Button>
@@ -34,7 +36,9 @@ export function RunActions({ run }: { run: ExperimentRun }) {
           <MoreHorizontal size={15} />
         </Button>
       </Menu>
-      {open === "dataset" && <AddToDataset run={run} onClose={() => setOpen(undefined)} />}
+      {open === "dataset" && (
+        <AddToDataset inputs={run.inputs} outputs={run.outputs} run_id={run.id} onClose={() => setOpen(undefined)} />
+      )}
       {open === "queue" && <AddToQueue run={run} onClose={() => setOpen(undefined)} />}
       {open === "share" && <ShareDialog run={run} onClose={() => setOpen(undefined)} />}
     </>

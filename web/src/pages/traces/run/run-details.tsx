@@ -79,11 +79,6 @@ function Links({ run, metadata }: { run: ExperimentRun; metadata: Record<string,
           <Link to="/runs" search={{ run: run.id }} className={LINK}>
             Open run
           </Link>
-          {typeof metadata.thread_id === "string" && (
-            <Link to={`/threads/${metadata.thread_id}` as "/"} className={LINK}>
-              Open thread
-            </Link>
-          )}
         </Row>
       )}
       {run.reference_example_id !== null && run.reference_dataset_id !== null && (

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { ChevronDown, ChevronUp } from "lucide-react";
 import type { ReactNode } from "react";
+import type { ComparedRow } from "../../../../../../src/experiments/contract/app-comparison.ts";
 import type { ExampleWithRuns } from "../../../../../../src/experiments/contract/comparison.ts";
 import { Button } from "../../../../ui/button.tsx";
 import { Select } from "../../../../ui/form/select.tsx";
@@ -87,7 +88,7 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
         <EmptyState title="No runs for this example">The example may have been removed from the dataset.</EmptyState>
       )}
       {detail.data && (
-        <Detail example={detail.data} view={view} against={against}>
+        <Detail example={detail.data} row={rows.slots?.[loaded]?.row} view={view} against={against}>
           <Select
             aria-label="Outputs"
             className="max-w-full"
@@ -103,11 +104,14 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
 
 function Detail({
   example,
+  row,
   view,
   against,
   children,
 }: {
   example: ExampleWithRuns;
+  /** The row of the table. Undefined if it is not loaded. */
+  row: ComparedRow | undefined;
   view: View;
   against: NonNullable<Search["against"]>;
   /** Control that selects what the outputs are compared with. It is shown above the outputs. */
@@ -148,6 +152,11 @@ function Detail({
                 {session.name}
               </span>
               {index === 0 && <span className="font-normal text-table text-text-3">(baseline)</span>}
+              {row?.cells[index]?.is_earlier_version && (
+                <span className="font-normal text-table text-text-3">
+                  Evaluated with an earlier version of the example
+                </span>
+              )}
               {runs.length === 0 && <span className="font-normal text-table text-text-3">Not run</span>}
             </h3>
             {runs.map((run, repetition) => (

@@ -135,8 +135,22 @@ const Changed = ({ sign, by, heat }: { sign: number; by: string; heat: boolean }
   </span>
 );
 
-const Output = ({ cell: { runs, error, outputs_preview }, className }: { cell: ComparedCell; className: string }) => (
+const Output = ({
+  cell: { runs, error, outputs_preview, is_earlier_version },
+  className,
+}: {
+  cell: ComparedCell;
+  className: string;
+}) => (
   <span className={classes(className, error === null ? "text-text-2" : "text-error")}>
+    {is_earlier_version && (
+      <span
+        className="text-text-3"
+        title="Evaluated with an earlier version of the example: the expected output may differ"
+      >
+        Earlier version ·{" "}
+      </span>
+    )}
     {runs > 1 && <span className="text-text-3">{runs}× </span>}
     {error !== null && <CircleX size={12} aria-label="Error" className="mr-1 inline" />}
     {error ?? outputs_preview ?? DASH}
