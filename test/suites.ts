@@ -23,7 +23,7 @@ const UNIT = [
   "test/experiments/{filter,json-rows,statistics,times,wire}.test.ts",
   "test/traces/{otlp,otlp-request,usage}.test.ts",
   "test/vault/key-ring.test.ts",
-  "test/control/docker-log.test.ts",
+  "test/control/{docker-log,kubernetes-manifests}.test.ts",
   "test/control/router/{addresses,hygiene,retry}.test.ts",
   "test/web/{answers,pause,payload-messages,preview,prompt-template,thread-steps,trace-tree}.test.ts",
   "web/src/**/*.test.tsx",
@@ -37,7 +37,7 @@ const FAULTS = [
   "test/experiments/upload-faults.test.ts",
   "test/traces/{agent-runs-faults,ingestion-faults,large-traces}.test.ts",
   "test/vault/flow-canary.test.ts",
-  "test/control/{crashes,rollout,rollout-kills}.test.ts",
+  "test/control/{crashes,kubernetes-conformance,rollout,rollout-kills}.test.ts",
 ];
 
 /** Hosts that hang, drivers, keys: what fails there is no database. */
@@ -119,8 +119,11 @@ const PYTHON_FAULTS = [
   "test/model/{crash,model}.test.ts",
 ];
 
-/** Several services in one process: the SQLite database of a service belongs to one service. */
-const ONLY_POSTGRES = ["test/http/{a2a-processes,mcp-processes}.test.ts"];
+/** Several services in one process: the SQLite database of a service belongs to one service. Deployments on Kubernetes need Postgres. */
+const ONLY_POSTGRES = [
+  "test/http/{a2a-processes,mcp-processes}.test.ts",
+  "test/control/{kubernetes-driver,kubernetes-rollout}.test.ts",
+];
 
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
 const POSTGRES = [
