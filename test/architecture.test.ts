@@ -52,6 +52,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   "@bufbuild/protobuf": /^experiments\/traces\/otlp\//,
   "csv-parse": /^(cli|experiments\/datasets)\//,
   "csv-stringify": /^(cli|experiments\/serialization)\//,
+  "@kubernetes/client-node": /^control-plane\/drivers\/kubernetes\//,
   dockerode: /^control-plane\/drivers\/docker\//,
   tar: /^(control-plane\/drivers|cli)\//,
 };

@@ -23,7 +23,7 @@ const UNIT = [
   "test/experiments/{filter,json-rows,statistics,times,wire}.test.ts",
   "test/traces/{otlp,otlp-request,usage}.test.ts",
   "test/vault/key-ring.test.ts",
-  "test/control/docker-log.test.ts",
+  "test/control/{docker-log,kubernetes-manifests}.test.ts",
   "test/control/router/{addresses,hygiene,retry}.test.ts",
   "test/web/{answers,pause,payload-messages,preview,prompt-template,thread-steps,trace-tree}.test.ts",
   "web/src/**/*.test.tsx",
@@ -37,7 +37,7 @@ const FAULTS = [
   "test/experiments/upload-faults.test.ts",
   "test/traces/{agent-runs-faults,ingestion-faults,large-traces}.test.ts",
   "test/vault/flow-canary.test.ts",
-  "test/control/{crashes,rollout,rollout-kills}.test.ts",
+  "test/control/{crashes,kubernetes-conformance,rollout,rollout-kills}.test.ts",
 ];
 
 /** Hosts that hang, drivers, keys: what fails there is no database. */
@@ -122,6 +122,9 @@ const PYTHON_FAULTS = [
 /** Several services in one process: the SQLite database of a service belongs to one service. */
 const ONLY_POSTGRES = ["test/http/{a2a-processes,mcp-processes}.test.ts"];
 
+/** Deployments on Kubernetes need Postgres. */
+const KUBERNETES = ["test/control/{kubernetes-driver,kubernetes-rollout}.test.ts"];
+
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
 const POSTGRES = [
   ...ONLY_POSTGRES,
@@ -156,6 +159,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       ...COMMANDS,
       ...PACKAGE,
       ...ONLY_POSTGRES,
+      ...KUBERNETES,
       ...ONLY_PYTHON,
     ],
     database: "sqlite",
@@ -199,6 +203,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     encrypts: true,
   },
   "python faults": { include: PYTHON_FAULTS, database: "both", runs: "rest", language: "python" },
+  kubernetes: { include: KUBERNETES, database: "postgres", runs: "rest" },
   commands: { include: COMMANDS, database: "sqlite", runs: "rest" },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest" },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LogFrames, LogLines, type LogPosition, sinceOf } from "../../src/control-plane/drivers/docker/log-follower.ts";
+import { LogFrames } from "../../src/control-plane/drivers/docker/container-log.ts";
+import { LogLines, type LogPosition, sinceOf } from "../../src/control-plane/drivers/log-follower.ts";
 
 type Written = readonly [stream: "stdout" | "stderr", nanoseconds: number, text: string];
 

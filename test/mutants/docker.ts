@@ -60,8 +60,8 @@ export const DOCKER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "docker: images of any registry are deployed",
-    file: "src/control-plane/drivers/docker/images.ts",
-    replace: ["if (isListed(name, this.#registries)) return name;", "return name;"],
+    file: "src/control-plane/drivers/image-name.ts",
+    replace: ["if (isListed(name, registries)) return name;", "return name;"],
     suites: suite("images"),
   },
   {

@@ -8,6 +8,7 @@ import { FAULT_MUTANTS } from "./faults.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
 import { ISOLATION_MUTANTS } from "./isolation.ts";
+import { KUBERNETES_MUTANTS } from "./kubernetes.ts";
 import { ROLLOUT_MUTANTS } from "./rollout.ts";
 import { ROUTER_MUTANTS } from "./router.ts";
 import { THREAD_PROTOCOL_MUTANTS } from "./thread-protocol.ts";
@@ -172,6 +173,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...GRAPH_TOKEN_MUTANTS,
   ...DEPLOYMENT_MUTANTS,
   ...DOCKER_MUTANTS,
+  ...KUBERNETES_MUTANTS,
   ...ISOLATION_MUTANTS,
   ...ROLLOUT_MUTANTS,
   ...ROUTER_MUTANTS,

@@ -16,7 +16,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import Docker from "dockerode";
 import { create } from "tar";
-import { type ImageName, nameOf } from "../../src/control-plane/drivers/docker/images.ts";
+import { type ImageName, nameOf } from "../../src/control-plane/drivers/image-name.ts";
 import { PROGRAM } from "./program.ts";
 import { until } from "./until.ts";
 

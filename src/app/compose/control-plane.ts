@@ -3,6 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { type Control, type ControlContext, createControl } from "../../control-plane/control.ts";
 import { createDockerDriver } from "../../control-plane/drivers/docker/driver.ts";
 import { driversBySource } from "../../control-plane/drivers/driver.ts";
+import { createKubernetesDriver } from "../../control-plane/drivers/kubernetes/driver.ts";
 import { createProcessDriver } from "../../control-plane/drivers/process/driver.ts";
 import { unpackLimits } from "../../control-plane/drivers/process/source/unpack.ts";
 import { GRACE_MS } from "../../control-plane/reconcile/next-step.ts";
@@ -88,17 +89,19 @@ const onlyDeleted = (traces: CollectedTraces): CollectedTraces => ({
   delete: (tenant_id, run_ids) => traces.delete(tenant_id, run_ids),
 });
 
-const openDrivers = async (config: Config, { database, log }: Pick<ControlContext, "database" | "log">) =>
-  driversBySource({
-    process: await createProcessDriver({
-      ...config,
-      program: fileURLToPath(new URL("../../../bin/threadmill.js", import.meta.url)),
-      git_protocols: config.deploy_git_protocols,
-      git_hosts: config.deploy_git_hosts,
-      unpack_limits: unpackLimits(config.source_limit_bytes),
-      stop_grace_ms: config.command === "dev" ? GRACE_MS : undefined,
-      database,
-      log,
-    }),
-    docker: createDockerDriver({ ...config, database, log }),
+async function openDrivers(config: Config, { database, log }: Pick<ControlContext, "database" | "log">) {
+  const process = await createProcessDriver({
+    ...config,
+    program: fileURLToPath(new URL("../../../bin/threadmill.js", import.meta.url)),
+    git_protocols: config.deploy_git_protocols,
+    git_hosts: config.deploy_git_hosts,
+    unpack_limits: unpackLimits(config.source_limit_bytes),
+    stop_grace_ms: config.command === "dev" ? GRACE_MS : undefined,
+    database,
+    log,
   });
+  const docker = createDockerDriver({ ...config, database, log });
+  if (config.image_driver === "docker") return driversBySource({ process, images: docker });
+  const kubernetes = createKubernetesDriver({ ...config, database, log });
+  return driversBySource({ process, images: kubernetes, others: [docker] });
+}

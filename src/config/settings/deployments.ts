@@ -67,6 +67,11 @@ export const deploymentSettings = {
     default: "",
     meaning: "Comma-separated git hosts that are allowed even if they are on a private network or use plain http.",
   }),
+  image_driver: setting("THREADMILL_IMAGE_DRIVER", oneOf(["docker", "kubernetes"]), {
+    default: "docker",
+    meaning:
+      "Where deployments from images run: `docker` or [`kubernetes`](control-plane.md#the-kubernetes-driver). Existing instances keep running where they are until they are replaced.",
+  }),
   docker_socket: setting("THREADMILL_DOCKER_HOST", readDockerSocket, {
     default: "unix:///var/run/docker.sock",
     meaning: "Socket of the local Docker Engine that runs deployments from images.",
@@ -80,6 +85,22 @@ export const deploymentSettings = {
     shown_default: "a network created by the service",
     meaning:
       "Existing Docker network for the containers. By default, the service creates a network in which containers cannot reach each other. `host` uses the host's network. See [the Docker driver](control-plane.md#the-docker-driver).",
+  }),
+  kubeconfig: setting("THREADMILL_KUBECONFIG", text, {
+    shown_default: "the service account of the service's pod",
+    meaning: "Path of a kubeconfig file whose current context selects the cluster of the Kubernetes driver.",
+  }),
+  kubernetes_namespace: setting("THREADMILL_KUBERNETES_NAMESPACE", readObjectName, {
+    shown_default: "the namespace of the context or of the service's pod",
+    meaning: "Namespace in which the Kubernetes driver creates instances.",
+  }),
+  kubernetes_pull_secrets: setting("THREADMILL_KUBERNETES_PULL_SECRETS", readObjectNames, {
+    default: "",
+    meaning: "Comma-separated names of Secrets in the namespace with the credentials to pull images.",
+  }),
+  kubernetes_service_account: setting("THREADMILL_KUBERNETES_SERVICE_ACCOUNT", readObjectName, {
+    shown_default: "no access to the Kubernetes API",
+    meaning: "Service account of the instances. By default, instances have no token for the Kubernetes API.",
   }),
   rollout: setting(
     "THREADMILL_ROLLOUT",
@@ -130,4 +151,13 @@ function readRegistries(value: string, name: string): readonly string[] {
   throw new ConfigError(
     `${name} must list registry hosts, optionally with a path, such as ghcr.io/acme, but contains "${wrong}".`,
   );
+}
+
+function readObjectName(value: string, name: string): string {
+  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(value) && value.length <= 253) return value;
+  throw new ConfigError(`${name} must be the name of a Kubernetes object, such as my-agents, but is "${value}".`);
+}
+
+function readObjectNames(value: string, name: string): readonly string[] {
+  return list(value, name).map((item) => readObjectName(item, name));
 }

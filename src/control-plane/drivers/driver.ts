@@ -35,12 +35,20 @@ export interface Drivers {
   driverFor(source: string): DeployDriver | undefined;
 }
 
-/** The process driver builds and runs source; the Docker driver runs images. */
-export const driversBySource = ({ process, docker }: { process: DeployDriver; docker: DeployDriver }): Drivers => ({
-  all: [process, docker],
+interface DriverChoice {
+  process: DeployDriver;
+  /** Runs new deployments of images. */
+  images: DeployDriver;
+  /** Drivers with instances from an earlier choice, which have to be stopped. */
+  others?: readonly DeployDriver[];
+}
+
+/** The process driver builds and runs source; the Docker driver or the Kubernetes driver runs images. */
+export const driversBySource = ({ process, images, others = [] }: DriverChoice): Drivers => ({
+  all: [process, images, ...others],
   driverFor(source) {
     if (source === "github" || source === "internal_source") return process;
-    return source === "external_docker" || source === "internal_docker" ? docker : undefined;
+    return source === "external_docker" || source === "internal_docker" ? images : undefined;
   },
 });
 

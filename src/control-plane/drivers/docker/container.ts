@@ -1,8 +1,7 @@
 import type { ContainerCreateOptions, ContainerInspectInfo, ImageInspectInfo } from "dockerode";
 import type { InstanceRef, InstanceSpec } from "../driver.ts";
+import { CONTAINER_PORT, DATA, imageEnvironment, limitsFor, TMPFS } from "../image-environment.ts";
 
-/** The port of the agent server inside a container with its own network. */
-const CONTAINER_PORT = 8000;
 const CONTAINER_PORT_KEY = `${CONTAINER_PORT}/tcp`;
 
 export const LABELS = {
@@ -13,16 +12,9 @@ export const LABELS = {
   port: "threadmill.port",
 } as const;
 
-/** The mount point of the data folder. */
-const DATA = "/threadmill-data";
-/** The mount point of a tmpfs. */
-const TMPFS = "/tmp";
 /** Label of images. If its value is `true`, containers of the image get a writable root file system. */
 const WRITABLE_ROOT = "threadmill.writable-root";
 
-/** Limits of deployments that do not set their own. */
-const DEFAULT_CPUS = 2;
-const DEFAULT_MEMORY_MB = 2048;
 /** Limit for processes and threads. An agent server has about 20 threads for each graph host. */
 const MAX_PIDS = 1024;
 
@@ -90,30 +82,22 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
   };
 }
 
-const limitsOf = ({ spec: { resources }, cores }: ContainerInput): { cpus: number; memory_mb: number } => ({
-  cpus: Math.min(resources.cpu_limit ?? DEFAULT_CPUS, cores),
-  memory_mb: resources.memory_limit_mb ?? DEFAULT_MEMORY_MB,
-});
+const limitsOf = ({ spec, cores }: ContainerInput): { cpus: number; memory_mb: number } => {
+  const { cpus, memory_mb } = limitsFor(spec);
+  return { cpus: Math.min(cpus, cores), memory_mb };
+};
 
-/** Returns the variables of the deployment and of the instance. None are inherited from the environment of the service. */
 function environmentOf(input: ContainerInput): Record<string, string> {
   const { spec, endpoint, database_url, user } = input;
-  const { cpus, memory_mb } = limitsOf(input);
-  return {
+  return imageEnvironment({
+    spec,
+    limits: limitsOf(input),
+    database_url,
     // If the container runs as a different user, that user cannot access the home folder of the image's user.
-    ...(user !== undefined && { HOME: TMPFS }),
-    ...spec.env,
-    API_KEYS: spec.api_key,
-    PORT: String("port" in endpoint ? endpoint.port : CONTAINER_PORT),
-    THREADMILL_HOST: "port" in endpoint ? "127.0.0.1" : "0.0.0.0",
-    THREADMILL_DATA: DATA,
-    // During a rollout, instances of two revisions use the SQLite database at the same time.
-    ...(database_url === undefined && { THREADMILL_SHARE_DATA: "1" }),
-    // The variable is set even if empty, so that the instance does not use the DATABASE_URL of its graphs.
-    THREADMILL_DATABASE_URL: database_url ?? "",
-    THREADMILL_HOST_MEMORY: `${Math.max(64, memory_mb)}MiB`,
-    THREADMILL_HOSTS: String(Math.max(1, Math.floor(cpus))),
-  };
+    home: user === undefined ? undefined : TMPFS,
+    host: "port" in endpoint ? "127.0.0.1" : "0.0.0.0",
+    port: "port" in endpoint ? endpoint.port : CONTAINER_PORT,
+  });
 }
 
 /** Returns the reference of an instance. Outside the network `host`, the address is empty if the container has exited. */

@@ -7,8 +7,10 @@ import type { Log } from "../../../platform/lib/log.ts";
 import { isLoopback } from "../../../platform/lib/safe-fetch/addresses.ts";
 import { type DeploymentDatabases, dataFolder } from "../deployment-data.ts";
 import { DeployError, type InstanceCondition, type InstanceRef, type InstanceSpec, infoLine } from "../driver.ts";
+import { LogFollower, positionFile, removePosition } from "../log-follower.ts";
 import { lastErrorIn } from "../log-line.ts";
 import { containerName, containerOptions, type Endpoint, labelOf, refFrom, refOf } from "./container.ts";
+import { containerStderrTail, logOf } from "./container-log.ts";
 import {
   type Engine,
   engineMessage,
@@ -19,7 +21,6 @@ import {
 } from "./engine.ts";
 import { ensureServiceId, type Folders, findServiceId } from "./folders.ts";
 import type { Images } from "./images.ts";
-import { containerStderrTail, LogFollower, logOf, positionFile, removePosition } from "./log-follower.ts";
 import { bridgeOf, ensureOwnNetwork, ownNetworkName, restrictContainerTraffic } from "./network.ts";
 
 interface ContainerSettings {

@@ -2,10 +2,9 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { replaceFile } from "../../../platform/lib/replace-file.ts";
-import { backOffMs } from "../driver.ts";
-import { type LogReceiver, sendLines, stderrTail } from "../log-line.ts";
-import { type Engine, undefinedIfMissing } from "./engine.ts";
+import { replaceFile } from "../../platform/lib/replace-file.ts";
+import { backOffMs } from "./driver.ts";
+import { type LogReceiver, sendLines } from "./log-line.ts";
 
 /** Pause between two reads of output. */
 const BATCH_MS = 200;
@@ -14,10 +13,12 @@ const HEALTHY_MS = 60_000;
 /** Time limit for reading the rest of an ended container's log. */
 const END_TIMEOUT_MS = 10_000;
 
-interface ContainerLog {
+export interface ContainerLog {
   /** Streams the output since a Unix time in seconds. The stream ends when the container ends. */
   follow(since: number): Promise<Readable>;
   isRunning(): Promise<boolean>;
+  /** Returns a parser of the stream. */
+  frames(): { add(chunk: Uint8Array): LogFrame[] };
 }
 
 /** Sends the output of a container line by line. The position is written to a file only after the lines before it are stored. */
@@ -79,7 +80,7 @@ export class LogFollower {
     const stream = await this.#log.follow(sinceOf(from));
     this.#stream = stream;
     if (this.#stopping.signal.aborted) stream.destroy();
-    const frames = new LogFrames();
+    const frames = this.#log.frames();
     const lines = new LogLines(from);
     for await (const chunk of stream) {
       await this.#send(lines.add(frames.add(chunk)), lines);
@@ -95,31 +96,6 @@ export class LogFollower {
     await sendLines(timed, this.#receiver, this.#stopping);
     await this.#position.write(position);
   }
-}
-
-const TAIL_LINES = 20;
-
-const BOTH = { stdout: true, stderr: true, timestamps: true } as const;
-
-export const logOf = (engine: Engine, id: string): ContainerLog => ({
-  follow: (since) =>
-    engine.callLong(
-      async (docker) => (await docker.getContainer(id).logs({ ...BOTH, follow: true, since })) as Readable,
-    ),
-  isRunning: () =>
-    engine.call(
-      async (docker) => (await undefinedIfMissing(docker.getContainer(id).inspect()))?.State.Running === true,
-    ),
-});
-
-/** Returns the last lines of a container's output; an empty string if there is no output or no container. */
-export async function containerStderrTail(engine: Engine, id: string): Promise<string> {
-  const tail = TAIL_LINES;
-  const written = await engine.call((docker) =>
-    undefinedIfMissing(docker.getContainer(id).logs({ ...BOTH, follow: false, tail })),
-  );
-  const frames = new LogFrames().add(written ?? Buffer.alloc(0));
-  return stderrTail(frames.map(({ bytes }) => bytes.toString("utf8")));
 }
 
 /** Stores the log position of one container. `read` ignores the position of an earlier container. */
@@ -242,41 +218,11 @@ export function sinceOf({ stdout, stderr }: LogPosition): number {
 }
 
 /** A frame contains a line of output, or a part of a long line. */
-interface LogFrame {
+export interface LogFrame {
   stream: StreamName;
-  /** Docker's timestamp with nanoseconds: `2026-11-20T10:00:00.000000001Z`. Increases within a stream, unless the clock is set back. */
+  /** Timestamp with nanoseconds: `2026-11-20T10:00:00.000000001Z`. Increases within a stream, unless the clock is set back. */
   at: string;
   bytes: Buffer;
 }
 
 type StreamName = "stdout" | "stderr";
-
-const HEADER_BYTES = 8;
-const STDERR = 2;
-const SPACE = 0x20;
-
-/**
- * Splits a Docker log into frames: one byte for the stream, three unused bytes, four bytes for the length, and then a timestamp,
- * a space and the output (Engine API, "Attach to a container").
- */
-export class LogFrames {
-  #rest: Buffer = Buffer.alloc(0);
-
-  add(chunk: Uint8Array): LogFrame[] {
-    let bytes = Buffer.concat([this.#rest, chunk]);
-    const frames: LogFrame[] = [];
-    while (bytes.length >= HEADER_BYTES) {
-      const end = HEADER_BYTES + bytes.readUInt32BE(4);
-      if (bytes.length < end) break;
-      frames.push(frameOf(bytes[0] === STDERR ? "stderr" : "stdout", bytes.subarray(HEADER_BYTES, end)));
-      bytes = bytes.subarray(end);
-    }
-    this.#rest = Buffer.from(bytes);
-    return frames;
-  }
-}
-
-function frameOf(stream: StreamName, content: Buffer): LogFrame {
-  const space = content.indexOf(SPACE);
-  return { stream, at: content.toString("latin1", 0, space), bytes: Buffer.from(content.subarray(space + 1)) };
-}

@@ -1,0 +1,59 @@
+import type { Mutant } from "./mutants.ts";
+
+const FOLDER = "src/control-plane/drivers/kubernetes";
+const suites = ["test/control/kubernetes-driver.test.ts"];
+
+/** Guards of the Kubernetes driver. */
+export const KUBERNETES_MUTANTS: readonly Mutant[] = [
+  {
+    name: "kubernetes: a second process stops the pod of the first",
+    file: `${FOLDER}/manifests.ts`,
+    replace: ["      replicas: 1,", "      replicas: paused ? 0 : 1,"],
+    suites,
+  },
+  {
+    name: "kubernetes: a Deployment that was left paused counts as started",
+    file: `${FOLDER}/instances.ts`,
+    replace: ["if (!existing?.spec?.replicas || existing.spec.paused)", "if (!existing?.spec?.replicas)"],
+    suites,
+  },
+  {
+    name: "kubernetes: fields of other programs are overwritten",
+    file: `${FOLDER}/cluster.ts`,
+    replace: [
+      "const query = { fieldManager: FIELD_MANAGER };",
+      "const query = { fieldManager: FIELD_MANAGER, force: true };",
+    ],
+    suites,
+  },
+  {
+    name: "kubernetes: Secrets outlive their instance",
+    file: `${FOLDER}/manifests.ts`,
+    replace: [
+      'kind: "Secret",\n    metadata: { ...metadataOf(input), ownerReferences: [ownerOf(owner)] },',
+      'kind: "Secret",\n    metadata: { ...metadataOf(input), ownerReferences: [] },',
+    ],
+    suites,
+  },
+  {
+    name: "kubernetes: the instances of other services are listed",
+    file: `${FOLDER}/instances.ts`,
+    replace: [
+      'const own = selectorOf("service", service_id);',
+      'const own = "app.kubernetes.io/managed-by=threadmill";',
+    ],
+    suites,
+  },
+  {
+    name: "kubernetes: a pod that replaced another one counts as the same",
+    file: `${FOLDER}/instances.ts`,
+    replace: ["if (!pod || runOf(pod).pod !== run.pod)", "if (!pod)"],
+    suites,
+  },
+  {
+    name: "kubernetes: images of any registry are deployed",
+    file: `${FOLDER}/driver.ts`,
+    replace: ["      requireListed(image, docker_registries);", ""],
+    suites,
+  },
+];
