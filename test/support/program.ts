@@ -1,4 +1,4 @@
-import { cpSync, globSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, globSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { bundleProgram } from "../../build.ts";
 import { madeOnce } from "./made-once.ts";
@@ -24,7 +24,7 @@ export async function bundledProgram(): Promise<string> {
   const folder = (await madeOnce({
     client: "The program of the npm package",
     folder_prefix: "program",
-    made_of: sources.map((file) => readFileSync(join(ROOT, file), "utf8")).join(),
+    made_of: [ROOT, ...sources.map((file) => readFileSync(join(ROOT, file), "utf8"))].join(),
     make: async (made) => {
       await bundleProgram(join(made, "dist"));
       for (const file of ["bin", "package.json"]) cpSync(join(ROOT, file), join(made, file), { recursive: true });
@@ -32,10 +32,11 @@ export async function bundledProgram(): Promise<string> {
       symlinkSync(join(ROOT, "dist/web"), join(made, "dist/web"));
     },
   })) as string;
-  for (const name of globSync("program-*", { cwd: dirname(folder) })) {
+  // Drafts of other runs have longer names. Mutants are tested in copies of the repository that are deleted afterwards.
+  for (const name of globSync("program-????????????????", { cwd: dirname(folder) })) {
     const other = join(dirname(folder), name);
-    if (other !== folder && statSync(other).mtimeMs < Date.now() - ONE_DAY_MS)
-      rmSync(other, { recursive: true, force: true });
+    const isOld = statSync(other).mtimeMs < Date.now() - ONE_DAY_MS || !existsSync(join(other, "python"));
+    if (other !== folder && isOld) rmSync(other, { recursive: true, force: true });
   }
   return join(folder, "bin/threadmill.js");
 }
