@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { type Caller, mayUse, type Scope } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { pathBelow } from "../../platform/http/base-url.ts";
-import type { Authorize, Env } from "../../platform/http/route.ts";
+import type { Authorize, Env, OnAccessEnd } from "../../platform/http/route.ts";
 import { type Access, type Admission, type Credentials, permanentAdmission } from "../access.ts";
 import { isPublic, scopeOf } from "./scopes.ts";
 
@@ -84,14 +84,19 @@ export class Authentication {
     if (LONG_RUNNING.test(context.req.path)) requireOpenResponse();
     context.set("requireOpenResponse", requireOpenResponse);
     context.set("caller", caller);
-    context.set("onAccessEnd", (listener) => {
-      const cleanups = [onEnd(listener), ...(isLimited ? [answers.enter(caller)] : [])];
-      return () => {
-        for (const cleanup of cleanups.splice(0)) cleanup();
-      };
-    });
+    context.set("onAccessEnd", accessEndOf({ caller, onEnd, isLimited }, answers));
   }
 }
+
+/** Apart, because an open response retains the function, and a closure of #admit would also retain the context of the request. */
+const accessEndOf =
+  ({ caller, onEnd, isLimited }: Admission, answers: OpenResponseLimit): OnAccessEnd =>
+  (listener) => {
+    const cleanups = [onEnd(listener), ...(isLimited ? [answers.enter(caller)] : [])];
+    return () => {
+      for (const cleanup of cleanups.splice(0)) cleanup();
+    };
+  };
 
 /**
  * Admits a request to the agent server of a project with an authentication handler. The handler authenticates the user, unless there is
