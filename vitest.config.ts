@@ -58,7 +58,7 @@ export default defineConfig(async ({ mode }) => {
   });
   return {
     test: {
-      globalSetup: "test/support/program.ts",
+      globalSetup: ["test/support/program.ts", ...(isAll ? ["test/support/pages.ts"] : [])],
       projects: chosen.map(project),
       sequence: { sequencer: LongSuitesFirst },
       reporters: [

@@ -184,8 +184,8 @@ class Service:
             while (line := await reader.readline()).endswith(b"\n"):
                 for message in json.loads(line):
                     await self._receive(message)
-        except ConnectionResetError:
-            # The host died with unread messages.
+        except ConnectionError:
+            # The host died with unread messages, or before a reply was written.
             pass
         async with self._changed:
             self.received.append({"type": "exit"})

@@ -3,7 +3,6 @@ import { join, resolve } from "node:path";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 import { describe, expect, inject } from "vitest";
-import { buildPages } from "../support/pages.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 /** Suites that need a browser; skipped where there is none (see support/found.ts). */
@@ -60,9 +59,7 @@ export class WebTest {
     this.#context = context;
   }
 
-  /** Starts them, after building the pages when their sources are newer than what is built. */
   static async start(options: { config?: string; env?: Record<string, string> } = {}): Promise<WebTest> {
-    buildPages();
     const { config = "examples/langgraph.json", env } = options;
     const service = await startService({ database: "sqlite", config, env });
     const browser = await chromium.launch({ executablePath: inject("chromium"), args: FLAGS });

@@ -92,6 +92,27 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await rowWith(page, "c-2").getByText("Experiment 1: parcel 2 is in the van.").waitFor();
   });
 
+  it("of the rows before stay readable while other rows are loaded", async () => {
+    const page = await web.open(compare());
+    await rowWith(page, "Parcel 2 is on its way.").waitFor();
+    const asked = Promise.withResolvers<void>();
+    const answers = Promise.withResolvers<void>();
+    await page.route(/\/datasets\/[^/]+\/runs/, async (route) => {
+      asked.resolve();
+      await answers.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByRole("combobox", { name: "Input preview" }).click();
+    await page.getByRole("option", { name: "customer" }).click();
+    await page.keyboard.press("Escape");
+    await asked.promise;
+    expect(await rowWith(page, "Parcel 2 is on its way.").count()).toBe(1);
+    await expectAccessible(page);
+    answers.resolve();
+    await rowWith(page, "c-2").waitFor();
+  });
+
   it("are shown as they are in a row when they are plain texts, before the scores", async () => {
     const texts = ["1) *urgent*\n# 7", "2) *late*\n# 8", "3) *done*\n# 9"];
     const body = experimentOf(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildPages } from "../support/pages.ts";
+import buildPages from "../support/pages.ts";
 import { startService, type TestService } from "../support/service.ts";
 
 const CONFIG = "examples/langgraph.json";

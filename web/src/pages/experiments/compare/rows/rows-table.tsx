@@ -86,7 +86,8 @@ export function RowsTable({
         onRange={rows.onRange}
         onWidths={report}
         scroller={scroller}
-        className={classes("flex-1", rows.isPlaceholder && "opacity-60")}
+        // Not translucent: the earlier rows stay readable until the others are there.
+        className={classes("flex-1", rows.isPlaceholder && "cursor-progress bg-hover")}
         empty={<EmptyState title="No examples match">Change the filters to see other examples.</EmptyState>}
       />
     </div>
