@@ -37,7 +37,7 @@ describe.each(searchedDatabases)("runs of Python graphs whose hosts are killed o
   it(
     `end as their ledgers say through ${KILLS} kills (seed ${SEED}; HOST_KILLS and SEED change it)`,
     async () => {
-      const env = { N_JOBS_PER_WORKER: String(JOBS), THREADMILL_PYTHON_HOSTS: "1" };
+      const env = { N_JOBS_PER_WORKER: String(JOBS), THREADMILL_PYTHON_HOSTS: "1", THREADMILL_PYTHON_SPARE: "1" };
       api = await Scenario.start(name, env, { config: "test/graphs/scenarios/mixed.json" });
       const traffic = new Traffic(api, randomOf(SEED));
       while (traffic.killed.size < KILLS) await traffic.nextTurn();

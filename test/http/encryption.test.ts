@@ -7,7 +7,7 @@ import { MAX_ATTEMPTS } from "../../src/agent-server/engine/settlement/verdict.t
 import { createLog, type Log } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
 import { execute } from "../support/postgres.ts";
-import { pythonEnvironment } from "../support/python.ts";
+import { pythonSettings } from "../support/python.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { parseSse } from "../support/sse.ts";
 import { openOn } from "../support/storage.ts";
@@ -50,7 +50,7 @@ describe.each(databases)("encryption.path on %s", (database) => {
     on?: TestService["database"],
     intervals = INTERVALS,
   ) => {
-    const python = { THREADMILL_PYTHON: await pythonEnvironment() };
+    const python = await pythonSettings();
     return startService({
       database,
       ...(on && { on }),
@@ -346,7 +346,7 @@ describe.each(databases)("encryption.path on %s", (database) => {
 describe.each(databases)("encryption.path that is added later on %s", (database) => {
   let service: TestService;
   const start = async (config: string) => {
-    const env = { THREADMILL_PYTHON: await pythonEnvironment() };
+    const env = await pythonSettings();
     const on = service?.database;
     service = await startService({ database, ...(on && { on }), config, env, intervals: INTERVALS });
   };
@@ -388,7 +388,7 @@ describe.each(databases)("encryption.path that is changed while the service runs
     const config = join(folder, "langgraph.json");
     const encryption = { path: "./handlers.py:encryption" };
     writeFileSync(config, JSON.stringify({ graphs: { chat: "./graphs.py:chat" }, encryption, dependencies: ["."] }));
-    const env = { ...KEY, THREADMILL_PYTHON: await pythonEnvironment() };
+    const env = { ...KEY, ...(await pythonSettings()) };
     service = await startService({ database, config, env, intervals: INTERVALS });
     const create = () => service.request("POST", "/threads", { metadata: { secret: MARKER } }, ACME);
     const read = (id: string) => service.request("GET", `/threads/${id}`);

@@ -14,16 +14,42 @@ GRAPHS = [
 ]
 
 
-@pytest.fixture
-async def service() -> AsyncIterator[Service]:
-    """A service whose host has loaded the graphs of projects/basic."""
+async def start_with_graphs() -> Service:
     service = Service()
     await service.start()
+    loaded = await service.load(BASIC, {name: f"graphs.py:{name}" for name in GRAPHS})
+    assert loaded["failures"] == {}
+    return service
+
+
+@pytest.fixture
+async def own_service() -> AsyncIterator[Service]:
+    """A service whose host has loaded the graphs of projects/basic, for a test that ends the host or changes it."""
+    service = await start_with_graphs()
     try:
-        loaded = await service.load(BASIC, {name: f"graphs.py:{name}" for name in GRAPHS})
-        assert loaded["failures"] == {}
         yield service
     finally:
+        await service.stop()
+
+
+@pytest.fixture(scope="session")
+async def kept() -> AsyncIterator[list[Service]]:
+    """The service that the next test may use, if any: a host takes a second of CPU time to import LangGraph."""
+    services: list[Service] = []
+    yield services
+    for service in services:
+        await service.stop()
+
+
+@pytest.fixture
+async def service(kept: list[Service]) -> AsyncIterator[Service]:
+    """A service whose host has loaded the graphs of projects/basic and executed the runs of earlier tests."""
+    service = kept.pop() if kept else await start_with_graphs()
+    service.forget()
+    yield service
+    if service.is_idle:
+        kept.append(service)
+    else:
         await service.stop()
 
 

@@ -113,6 +113,12 @@ class Service:
     """One host process and the messages that it has sent."""
 
     def __init__(self, rows: Rows | None = None) -> None:
+        self.forget(rows)
+        self._changed = asyncio.Condition()
+        self._query_id = 0
+
+    def forget(self, rows: Rows | None = None) -> None:
+        """Removes what earlier tests have left, for the next test on this host."""
         self.rows = rows or Rows()
         self.received: list[Message] = []
         self.requests: list[Message] = []
@@ -126,8 +132,14 @@ class Service:
         self.bodies: dict[int, list[bytes]] = {}
         self.response: list[bytes] = []
         self._responses: dict[int, list[bytes]] = {}
-        self._changed = asyncio.Condition()
-        self._query_id = 0
+        self._started: set[tuple[str, int]] = set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the process can serve another test: it lives, and all its runs have ended."""
+        types = {message["type"] for message in self.received}
+        done = {(message["run_id"], message["epoch"]) for message in self.received if message["type"] == "done"}
+        return self.process.poll() is None and "exit" not in types and self._started <= done
 
     async def start(self, env: dict[str, str] | None = None) -> None:
         parent, child = socket.socketpair()
@@ -302,6 +314,7 @@ class Service:
             "graph_id": graph_id,
             "kwargs": kwargs,
         }
+        self._started.add((run_id, epoch))
         head = self.rows.head(thread_id)
         start = {"type": "start", "order": order, "head": head, "prior_writes": prior_writes}
         self.send({**start, **({} if trace is None else {"trace": trace})})

@@ -13,6 +13,12 @@ from conftest import BASIC
 from service import Service
 
 
+@pytest.fixture
+def service(own_service: Service) -> Service:
+    """Most of these tests end the host, or leave code in it."""
+    return own_service
+
+
 async def aborted(service: Service, graph_id: str, **options: Any) -> tuple[dict[str, Any], float]:
     """Starts a run, aborts it in its node, and returns the outcome and the seconds from the abort to it."""
     order = service.start_run(graph_id, input={"text": "x"}, stream_mode=["custom"], **options)

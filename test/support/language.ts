@@ -1,5 +1,5 @@
 import { inject } from "vitest";
-import { pythonEnvironment } from "./python.ts";
+import { pythonSettings } from "./python.ts";
 
 /** The language of graphs that have twins, in this project (test/suites.ts). */
 export const language: "js" | "python" = inject("language");
@@ -13,6 +13,6 @@ export async function graphsIn(folder: string): Promise<{ config: string; env: R
   const name = encrypts ? "encrypted" : language === "python" ? "python" : "langgraph";
   return {
     config: `test/graphs/${folder}/${name}.json`,
-    env: name === "langgraph" ? {} : { THREADMILL_PYTHON: await pythonEnvironment() },
+    env: name === "langgraph" ? {} : await pythonSettings(),
   };
 }

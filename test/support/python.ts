@@ -24,6 +24,16 @@ export async function pythonEnvironment(): Promise<string> {
   return python;
 }
 
+/**
+ * Returns the settings of a service with Python graphs: one process for runs and none in reserve, because each takes a second of CPU time to
+ * import LangGraph. Tests whose subject are the processes set their number.
+ */
+export const pythonSettings = async (): Promise<Record<string, string>> => ({
+  THREADMILL_PYTHON: await pythonEnvironment(),
+  THREADMILL_PYTHON_HOSTS: "1",
+  THREADMILL_PYTHON_SPARE: "0",
+});
+
 interface VirtualEnvironment {
   /** As sentences begin with it: "The Python clients". */
   client: string;

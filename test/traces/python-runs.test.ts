@@ -6,7 +6,7 @@ import { Client as LangSmithClient, RunTree } from "langsmith";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Scenario, type Wire } from "../http/scenario.ts";
 import { databases } from "../support/databases.ts";
-import { pythonEnvironment } from "../support/python.ts";
+import { pythonSettings } from "../support/python.ts";
 import { until } from "../support/until.ts";
 import { TraceClient } from "./trace-client.ts";
 
@@ -17,7 +17,7 @@ describe.each(databases)("the traces of runs of Python graphs on %s", (database)
   let traces: TraceClient;
   const markers = mkdtempSync(join(tmpdir(), "threadmill-markers-"));
   beforeAll(async () => {
-    const env = { THREADMILL_PYTHON: await pythonEnvironment() };
+    const env = await pythonSettings();
     api = await Scenario.start(database, env, { config: "test/graphs/traced/python.json", tracing: true });
     traces = new TraceClient(api.service);
   });
