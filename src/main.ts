@@ -125,8 +125,9 @@ export async function startThreadmill(
   const webhooks = createWebhookPolicy(config);
   const auth = createCustomAuth(config, catalog, python, log);
   void auth?.start();
+  const { max_pending_runs } = config;
   const thread_ttl = config.thread_ttl.default;
-  const context = { database, engine, catalog, type_schemas, webhooks, auth, thread_ttl };
+  const context = { database, engine, catalog, type_schemas, webhooks, auth, thread_ttl, max_pending_runs };
   const thread_retention = new ThreadRetention(context);
   const disconnects = new Disconnects({
     cancel: (run) => engine.cancellations.cancelIfActive(run),

@@ -138,7 +138,7 @@ const POSTGRES = [
   "test/http/{store,store-search,thread-protocol,thread-stream,thread-ttl,threads,threads-search,webhooks}.test.ts",
   "test/http/custom-auth/filters.test.ts",
   "test/http/auth-service/{deletion,tokens}.test.ts",
-  "test/security/{deployment-roles,fairness,open-proxied-streams,open-streams}.test.ts",
+  "test/security/{deployment-roles,fairness,open-proxied-streams,open-streams,workspace-limits}.test.ts",
   "test/http/control/{changes,deployments,logs,revisions}.test.ts",
 ];
 

@@ -1,3 +1,4 @@
+import type { Caller } from "../platform/contract/caller.ts";
 import type { Database, Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { CustomAuth } from "./auth/custom-auth.ts";
@@ -8,6 +9,7 @@ import type { GraphQuery } from "./graph-hosts/host.ts";
 import { queryFailure } from "./graph-hosts/query-host.ts";
 import type { TypeSchemaReader } from "./graph-hosts/type-schemas/reader.ts";
 import { findLanguage } from "./storage/checkpoints/checkpoints.ts";
+import { hasPendingRuns } from "./storage/runs.ts";
 import type { ThreadTtl } from "./storage/threads.ts";
 import type { WebhookPolicy } from "./webhooks/webhook-policy.ts";
 
@@ -21,6 +23,8 @@ export interface AgentContext {
   auth: CustomAuth | undefined;
   /** Default time to live of threads: `checkpointer.ttl` in langgraph.json. */
   thread_ttl: Partial<ThreadTtl>;
+  /** Maximum number of pending runs in a workspace; undefined if it is not limited. */
+  max_pending_runs: number | undefined;
 }
 
 /** @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host is responding */
@@ -52,6 +56,16 @@ export async function requireLanguage(
   const written = await findLanguage(tx, thread_id);
   if (language && written && language !== written)
     throw new ApiError("language_mismatch", { written: NAMES[written], graph_id, language: NAMES[language] });
+}
+
+/**
+ * Rejects a run of a workspace whose queue is full.
+ *
+ * @throws ApiError too_many_pending
+ */
+export async function requireQueueSpace(tx: Tx, { tenant_id }: Caller, max: number | undefined): Promise<void> {
+  if (max !== undefined && (await hasPendingRuns(tx, { tenant_id, count: max })))
+    throw new ApiError("too_many_pending", { max });
 }
 
 const NAMES: Record<Language, string> = { js: "JavaScript", python: "Python" };

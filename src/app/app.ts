@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { collectDefaultMetrics, type Registry } from "prom-client";
 import { type AdminRoutesOptions, serveAdmin } from "../access/http/admin.ts";
-import { Authentication, type CustomAuthentication } from "../access/http/auth.ts";
+import { Authentication, type CustomAuthentication, type OpenLimits } from "../access/http/auth.ts";
 import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
 import type { ServerInfo } from "../agent-server/contract/system.ts";
@@ -92,7 +92,7 @@ export interface AppOptions
   cors: CorsSettings;
   body_limit_bytes: number;
   /** Maximum number of open streams and waiting requests per user. Does not apply to `API_KEYS` or to a service without keys. */
-  max_open_answers: number;
+  max_open: OpenLimits;
   /** Accepted host names besides loopback names; undefined if the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
   body_parser: BodyParser;
@@ -139,7 +139,7 @@ export function createApp(options: AppOptions): App {
   root.use(checkOrigin(options.origins, prefix, options.cors));
   const limitBody = bodyLimitOf(body_limit_bytes, log);
   const { access, custom_routes } = options;
-  const { max_open_answers: max_open, custom_auth: custom } = options;
+  const { max_open, custom_auth: custom } = options;
   const authentication = new Authentication({ access, prefix, max_open, custom });
   if (custom_routes) root.use(new CustomRoutes(custom_routes, { root, prefix, authentication, limitBody, log }).handle);
   root.use(authentication.ofService);

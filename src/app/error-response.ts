@@ -38,7 +38,8 @@ export function describeError(
   const known = isDiskFull(error) ? new ApiError("disk_full", {}, error) : asApiError(error);
   if (known.status >= 500)
     log.error({ ...request, status: known.status, code: known.code, cause: known.cause ?? error }, "request failed");
-  const headers: Record<string, string> = known.status === 503 ? { "retry-after": "1" } : {};
+  const isTemporary = known.status === 503 || known.status === 429;
+  const headers: Record<string, string> = isTemporary ? { "retry-after": "1" } : {};
   if (known.status === 401) headers["www-authenticate"] = "Bearer";
   return { status: known.status, detail: known.message, headers: { ...headers, ...known.headers } };
 }

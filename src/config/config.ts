@@ -21,6 +21,7 @@ import {
   readPython,
 } from "./project.ts";
 import { deploymentSettings } from "./settings/deployments.ts";
+import { limitSettings } from "./settings/limits.ts";
 import { type OidcScopes, oauthSettings } from "./settings/oauth.ts";
 import { runSettings } from "./settings/runs.ts";
 import { serverSettings } from "./settings/server.ts";
@@ -39,6 +40,7 @@ export type { Flags } from "./settings/settings.ts";
 type SettingValues = ValuesOf<
   Omit<typeof serverSettings, "cors_allow_origins" | "studio" | "mount_prefix"> &
     typeof storageSettings &
+    typeof limitSettings &
     Omit<typeof runSettings, "default_assistants_json" | "python_hosts"> &
     Omit<typeof tracingSettings, "tracing_rate"> &
     Omit<typeof oauthSettings, "oidc_issuer" | "oidc_audience" | "oidc_scopes"> &
@@ -178,6 +180,7 @@ export function readConfig(
     tracing_rate: tracing.tracing_rate ?? TRACING_RATE[command],
     ...oauth,
     ...deployments,
+    ...readSection(limitSettings, flags, env),
     oidc: readOidc(oidc_issuer, oidc_audience, oidc_scopes, oauth.allow_loopback_oauth),
     cors: readCors(http.cors, config_file, cors_allow_origins, studio),
     disabled_routes: readDisabled(http, config_file),

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { VaultContext } from "../access/index.ts";
 import { type BackgroundService, periodicService } from "../platform/lib/background-service.ts";
 import { deleteExpiredData, RETENTION_INTERVAL_MS } from "./cleanup/garbage-collection.ts";
-import { Deployments } from "./deployments/deployments.ts";
+import { Deployments, type DeploymentsSettings } from "./deployments/deployments.ts";
 import { Revisions } from "./deployments/revisions.ts";
 import { Listeners } from "./listeners.ts";
 import { DeploymentLogs } from "./logs.ts";
@@ -12,7 +12,7 @@ export interface ControlContext extends Pick<VaultContext, "database" | "seal" |
   settings: ControlSettings;
 }
 
-interface ControlSettings {
+interface ControlSettings extends DeploymentsSettings {
   /** The control plane stores its files in the subfolder `control`. */
   data_dir: string;
   /** Maximum size of a source tarball. */

@@ -11,6 +11,18 @@ export const ERRORS = {
     429,
     "The user {user_id} has reached the limit of {max} open streams and waiting requests: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
   ],
+  too_many_open_in_workspace: [
+    429,
+    "The workspace has reached the limit of {max} open streams and waiting requests: close some of them, or raise THREADMILL_MAX_OPEN_PER_WORKSPACE.",
+  ],
+  too_many_pending: [
+    429,
+    "The workspace has reached the limit of {max} pending runs: try again when some of them have started, or raise THREADMILL_MAX_PENDING_RUNS.",
+  ],
+  too_many_deployments: [
+    429,
+    "The workspace has reached the limit of {max} deployments: delete one of them, or raise THREADMILL_MAX_DEPLOYMENTS.",
+  ],
   auth_refused: [401, "{reason}"],
   encryption_context_invalid: [
     422,

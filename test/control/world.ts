@@ -116,7 +116,7 @@ export class World {
     this.database = database;
     this.time = time;
     this.#drop = drop;
-    this.deployments = new Deployments({ database, seal: this.#seal, log });
+    this.deployments = new Deployments({ database, seal: this.#seal, log, settings: { max_deployments: undefined } });
     this.revisions = new Revisions({ database, seal: this.#seal, log }, this.deployments);
   }
 

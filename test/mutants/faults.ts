@@ -43,7 +43,7 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "faults: the rescue waits for locked rows",
-    file: "src/agent-server/storage/lost-runs.ts",
+    file: "src/agent-server/storage/run-leases.ts",
     replace: [
       "tx.dialect.skipLocked(lostRuns(tx, lost).selectAll())",
       "tx.dialect.forUpdate(lostRuns(tx, lost).selectAll())",
@@ -76,7 +76,7 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "faults: runs wait until a clock that was set back catches up",
-    file: "src/agent-server/storage/lost-runs.ts",
+    file: "src/agent-server/storage/run-leases.ts",
     replace: ["if (ms === 0) return;", "if (ms >= 0) return;"],
     suites: ["test/engine/clock.test.ts"],
   },

@@ -3,6 +3,8 @@ import type { Mutant } from "./mutants.ts";
 const blocking = ["test/security/blocking.test.ts"];
 const users = ["test/security/deployment-users.test.ts"];
 
+const limits = ["test/security/workspace-limits.test.ts"];
+
 /** Guards against requests that hold up others, and against deployments with the rights of the service. */
 export const ISOLATION_MUTANTS: readonly Mutant[] = [
   {
@@ -58,6 +60,30 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
     file: "src/access/http/auth.ts",
     replace: ["if (LONG_RUNNING.test(context.req.path)) requireOpenResponse();\n", ""],
     suites: ["test/security/fairness.test.ts"],
+  },
+  {
+    name: "isolation: the number of open streams per workspace has no limit",
+    file: "src/access/http/auth.ts",
+    replace: ["this.#countOf(tenant_id) >= per_workspace", "this.#countOf(tenant_id) > 1e9 * per_workspace"],
+    suites: limits,
+  },
+  {
+    name: "isolation: the queue of a workspace has no limit",
+    file: "src/agent-server/context.ts",
+    replace: ["if (max !== undefined && (await hasPendingRuns(", "if (max === 0 && (await hasPendingRuns("],
+    suites: limits,
+  },
+  {
+    name: "isolation: the running runs of a workspace have no limit",
+    file: "src/agent-server/storage/claims.ts",
+    replace: ["max_running - (running.get(tenant_id) ?? 0)", "claim.limit"],
+    suites: limits,
+  },
+  {
+    name: "isolation: the deployments of a workspace have no limit",
+    file: "src/control-plane/deployments/deployments.ts",
+    replace: ["(await countDeployments(tx, context.caller.tenant_id)) > max", "max === 0"],
+    suites: limits,
   },
   {
     name: "isolation: users cancel MCP calls of others",

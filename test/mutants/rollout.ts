@@ -4,19 +4,19 @@ import type { Mutant } from "./mutants.ts";
 export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   {
     name: "rollout: any process on the database claims runs",
-    file: "src/agent-server/storage/run-leases.ts",
+    file: "src/agent-server/storage/claims.ts",
     replace: ['(isRollout ? claim.where((e) => isActiveRollout(e, given("rollout"))) : claim)', "claim"],
     suites: ["test/storage/conformance.test.ts"],
   },
   {
     name: "rollout: any process on the database rescues runs",
-    file: "src/agent-server/storage/lost-runs.ts",
+    file: "src/agent-server/storage/run-leases.ts",
     replace: [".$if(rollout !== undefined,", ".$if(rollout === -1,"],
     suites: ["test/storage/conformance.test.ts"],
   },
   {
     name: "rollout: an old rollout becomes active again",
-    file: "src/agent-server/storage/run-leases.ts",
+    file: "src/agent-server/storage/claims.ts",
     replace: ['.where("active_rollout.rollout", "<", rollout)', '.where("active_rollout.rollout", "<>", rollout)'],
     suites: ["test/storage/conformance.test.ts"],
   },

@@ -1,17 +1,9 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { activateRolloutIfNewer, claimRuns, mayClaim, msUntilNextRun } from "../../src/agent-server/storage/claims.ts";
 import { EventReader } from "../../src/agent-server/storage/event-reader.ts";
 import { insertEvents } from "../../src/agent-server/storage/events.ts";
-import { findLostRuns } from "../../src/agent-server/storage/lost-runs.ts";
-import {
-  activateRolloutIfNewer,
-  claimRuns,
-  endRunIfHeld,
-  holdsLease,
-  mayClaim,
-  msUntilNextRun,
-  returnRunIfHeld,
-} from "../../src/agent-server/storage/run-leases.ts";
+import { endRunIfHeld, findLostRuns, holdsLease, returnRunIfHeld } from "../../src/agent-server/storage/run-leases.ts";
 import { insertRun, interruptIfPending, requestCancel } from "../../src/agent-server/storage/runs.ts";
 import type { RunRow } from "../../src/agent-server/storage/schema.ts";
 import { searchThreads } from "../../src/agent-server/storage/thread-search.ts";

@@ -16,8 +16,7 @@ export interface AuthenticationOptions {
   access: Access;
   /** Path prefix of all routes, or an empty string. */
   prefix: string;
-  /** Maximum number of open responses per user. */
-  max_open: number;
+  max_open: OpenLimits;
   /** Undefined if the project has no authentication handler. */
   custom: CustomAuthentication | undefined;
 }
@@ -129,34 +128,47 @@ export const credentialsOf = (header: (name: string) => string | undefined): Cre
 /** Requests whose responses may stay open as long as a run takes. */
 const LONG_RUNNING = /\/(stream|wait|join)(\/|$)|\/ag-ui\/[^/]+$/;
 
-/** Limits how many responses each user keeps open in this process. Every open response occupies memory. */
+/** Maximum numbers of open responses in this process. */
+export interface OpenLimits {
+  per_user: number;
+  /** Undefined if it is not limited. */
+  per_workspace: number | undefined;
+}
+
+/** Limits how many responses users and workspaces keep open in this process. Every open response occupies memory. */
 class OpenResponseLimit {
-  readonly #max: number;
+  readonly #max: OpenLimits;
   readonly #counts = new Map<string, number>();
 
-  constructor(max: number) {
+  constructor(max: OpenLimits) {
     this.#max = max;
   }
 
-  /** @throws ApiError too_many_open before the request has any effect */
-  check(caller: Caller): void {
-    const { user_id } = caller;
-    if (this.#countOf(caller) >= this.#max) throw new ApiError("too_many_open", { user_id, max: this.#max });
+  /** @throws ApiError too_many_open, too_many_open_in_workspace before the request has any effect */
+  check({ tenant_id, user_id }: Caller): void {
+    const { per_user, per_workspace } = this.#max;
+    if (this.#countOf(userKey(tenant_id, user_id)) >= per_user)
+      throw new ApiError("too_many_open", { user_id, max: per_user });
+    if (per_workspace !== undefined && this.#countOf(tenant_id) >= per_workspace)
+      throw new ApiError("too_many_open_in_workspace", { max: per_workspace });
   }
 
   /** Counts one open response until the returned function is called. */
-  enter(caller: Caller): () => void {
-    this.#add(caller, 1);
-    return () => this.#add(caller, -1);
+  enter({ tenant_id, user_id }: Caller): () => void {
+    const keys = [userKey(tenant_id, user_id), tenant_id];
+    for (const key of keys) this.#add(key, 1);
+    return () => {
+      for (const key of keys) this.#add(key, -1);
+    };
   }
 
-  #countOf = (caller: Caller): number => this.#counts.get(keyOf(caller)) ?? 0;
+  #countOf = (key: string): number => this.#counts.get(key) ?? 0;
 
-  #add(caller: Caller, change: number): void {
-    const count = this.#countOf(caller) + change;
-    if (count > 0) this.#counts.set(keyOf(caller), count);
-    else this.#counts.delete(keyOf(caller));
+  #add(key: string, change: number): void {
+    const count = this.#countOf(key) + change;
+    if (count > 0) this.#counts.set(key, count);
+    else this.#counts.delete(key);
   }
 }
 
-const keyOf = ({ tenant_id, user_id }: Caller): string => `${tenant_id} ${user_id}`;
+const userKey = (tenant_id: string, user_id: string): string => `${tenant_id} ${user_id}`;

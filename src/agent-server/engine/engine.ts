@@ -40,6 +40,8 @@ export interface EngineSettings extends TracingSettings {
   max_loaded_vector_bytes: number;
   /** Rollout of this instance; undefined outside a deployment. While another rollout is active, this instance claims no runs. */
   rollout: number | undefined;
+  /** Maximum number of running runs of a workspace; undefined if it is not limited. */
+  max_running_runs: number | undefined;
 }
 
 export interface EngineOptions {

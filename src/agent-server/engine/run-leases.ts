@@ -3,8 +3,15 @@ import { type BackgroundService, periodicService } from "../../platform/lib/back
 import type { Log } from "../../platform/lib/log.ts";
 import type { StateSummary } from "../graph-hosts/host.ts";
 import { lastEventSeq } from "../storage/events.ts";
-import { findLostRuns, type Lost, lockLostRuns, returnLostRuns } from "../storage/lost-runs.ts";
-import { findHeld, type HeldRun, renewLeases } from "../storage/run-leases.ts";
+import {
+  findHeld,
+  findLostRuns,
+  type HeldRun,
+  type Lost,
+  lockLostRuns,
+  renewLeases,
+  returnLostRuns,
+} from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
 import type { Executor } from "./execution/executor.ts";
 import { runFields } from "./run-log.ts";

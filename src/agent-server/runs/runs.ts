@@ -7,7 +7,7 @@ import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { findAssistantOrGraph } from "../assistants/assistants.ts";
 import { filterOf } from "../auth/grants.ts";
 import { publicKwargs, requireAccessToRun } from "../auth/run-access.ts";
-import { type AgentContext, requireLanguage } from "../context.ts";
+import { type AgentContext, requireLanguage, requireQueueSpace } from "../context.ts";
 import type { Run, RunStatus } from "../contract/records.ts";
 import type { RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
 import { applyMultitaskStrategy, type PendingCancel, type StreamedEvent, snapshotOf } from "../engine/index.ts";
@@ -257,6 +257,7 @@ export class Runs {
     { temporary = false, run_id = tx.newId(), keep_paused = false }: StatelessOptions & { temporary?: boolean } = {},
   ): Promise<RunRow> {
     const { graph_id, assistant_id } = assistant;
+    await requireQueueSpace(tx, caller, this.#context.max_pending_runs);
     await requireLanguage(tx, this.#context.catalog, thread.thread_id, graph_id);
     const threadMetadata = JSON.parse(thread.metadata) as JsonObject;
     const parsed = { ...thread, metadata: threadMetadata };

@@ -63,6 +63,21 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
 export const PENDING = sql.lit<"pending">("pending");
 export const RUNNING = sql.lit<"running">("running");
 
+/** Whether the workspace has at least `count` pending runs. Reads as many entries of an index. */
+export const hasPendingRuns = async (tx: Tx, pending: { tenant_id: string; count: number }): Promise<boolean> =>
+  (await tx.first(pendingQuery(tx, { ...pending, offset: pending.count - 1 }))) !== undefined;
+
+const pendingQuery = prepared<{ tenant_id: string; offset: number }, { seq: number }>((k, p) =>
+  k
+    .selectFrom("runs")
+    .select("seq")
+    .where("tenant_id", "=", p("tenant_id"))
+    .where("status", "=", PENDING)
+    .orderBy("start_at")
+    .limit(1)
+    .offset(p("offset")),
+);
+
 function runQuery(tx: Tx, { run_id, tenant_id, thread_id }: RunKey & Partial<ThreadRunKey>) {
   const query = tx.k.selectFrom("runs").selectAll().where("run_id", "=", run_id).where("tenant_id", "=", tenant_id);
   return thread_id === undefined ? query : query.where("thread_id", "=", thread_id);

@@ -123,7 +123,7 @@ export async function createHttp(
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),
     body_limit_bytes: config.body_limit_bytes,
-    max_open_answers: config.max_open_per_user,
+    max_open: { per_user: config.max_open_per_user, per_workspace: config.max_open_per_workspace },
     metrics: services.metrics,
     info: {
       version: API_LEVEL,

@@ -7,7 +7,7 @@ import {
   explainOpening,
   noteData,
 } from "../../agent-server/storage/data-check.ts";
-import { expireLeases, shiftFutureRuns } from "../../agent-server/storage/lost-runs.ts";
+import { expireLeases, shiftFutureRuns } from "../../agent-server/storage/run-leases.ts";
 import { EXPERIMENT_CONNECTIONS } from "../../experiments/worker/experiments-service.ts";
 import { type Database, maxConnections } from "../../platform/database/database.ts";
 import { migrate } from "../../platform/database/migrate.ts";

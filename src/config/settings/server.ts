@@ -66,11 +66,6 @@ export const serverSettings = {
   mount_prefix: setting("MOUNT_PREFIX", text, {
     meaning: "Prefix of all paths, such as `/agents`. It takes precedence over `http.mount_prefix` of langgraph.json.",
   }),
-  max_open_per_user: setting("THREADMILL_MAX_OPEN_PER_USER", integer(1, 1_000_000), {
-    default: "2000",
-    meaning:
-      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to JWTs, to keys in the database and to users of an authentication module, but not to `API_KEYS` or to a service without keys.",
-  }),
   body_limit_bytes: setting("HTTP_MAX_REQUEST_BODY_BYTES", integer(1024, MAX_BODY_BYTES), {
     default: "50000000",
     meaning:

@@ -1,4 +1,5 @@
 import { deploymentSettings } from "./deployments.ts";
+import { limitSettings } from "./limits.ts";
 import { oauthSettings } from "./oauth.ts";
 import { runSettings } from "./runs.ts";
 import { serverSettings } from "./server.ts";
@@ -11,6 +12,7 @@ export const SETTINGS = {
   "The server": serverSettings,
   "The database": storageSettings,
   "Graph hosts and runs": runSettings,
+  Limits: limitSettings,
   Traces: tracingSettings,
   OAuth: oauthSettings,
   Deployments: deploymentSettings,

@@ -32,16 +32,23 @@ export interface RequestContext {
 
 export type DeploymentsContext = Pick<VaultContext, "database" | "seal" | "log">;
 
+export interface DeploymentsSettings {
+  /** Maximum number of deployments in a workspace; undefined if it is not limited. */
+  max_deployments: number | undefined;
+}
+
 /** Writes the desired state of deployments to the database and notifies the reconcilers of changes. */
 export class Deployments {
   readonly #database: VaultContext["database"];
   readonly #seal: VaultContext["seal"];
   readonly #log: VaultContext["log"];
+  readonly #settings: DeploymentsSettings;
 
-  constructor({ database, seal, log }: DeploymentsContext) {
+  constructor({ database, seal, log, settings }: DeploymentsContext & { settings: DeploymentsSettings }) {
     this.#database = database;
     this.#seal = seal;
     this.#log = log;
+    this.#settings = settings;
   }
 
   async list({ caller, base_url }: RequestContext, query: DeploymentsQuery): Promise<DeploymentsList> {
@@ -71,10 +78,16 @@ export class Deployments {
     return toDeployment(row, caller, this.#seal, base_url);
   }
 
-  /** @throws ApiError as {@link createDeployment}; bad_secrets, reserved_secrets */
+  /** @throws ApiError as {@link createDeployment}; bad_secrets, reserved_secrets, too_many_deployments */
   async create(context: RequestContext, given: DeploymentCreate): Promise<Deployment> {
     checkSecrets(given.secrets ?? []);
-    const deployment_id = await this.#database.write((tx) => createDeployment(tx, this.#seal, context.caller, given));
+    const { max_deployments: max } = this.#settings;
+    const deployment_id = await this.#database.write(async (tx) => {
+      const id = await createDeployment(tx, this.#seal, context.caller, given);
+      if (max !== undefined && (await countDeployments(tx, context.caller.tenant_id)) > max)
+        throw new ApiError("too_many_deployments", { max });
+      return id;
+    });
     this.#database.hints.emit({ kind: "deployment", deployment_id });
     const deployment = await this.get(context, deployment_id);
     const { source, latest_revision_id } = deployment;

@@ -106,16 +106,15 @@ export function listDeployments(tx: Tx, filter: DeploymentFilter): Promise<Shown
 }
 
 /** Excludes deployments that are being deleted. */
-export async function countDeployments(tx: Tx, tenant_id: string, deployment_type: string): Promise<number> {
-  const row = await tx.first(
-    tx.k
-      .selectFrom("deployments")
-      .select((e) => e.fn.countAll<number>().as("count"))
-      .where("tenant_id", "=", tenant_id)
-      .where("status", "<>", "AWAITING_DELETE")
-      .where(tx.dialect.jsonText(sql.ref<string>("source_config"), "deployment_type"), "=", deployment_type),
-  );
-  return Number(row?.count ?? 0);
+export async function countDeployments(tx: Tx, tenant_id: string, deployment_type?: string): Promise<number> {
+  let query = tx.k
+    .selectFrom("deployments")
+    .select((e) => e.fn.countAll<number>().as("count"))
+    .where("tenant_id", "=", tenant_id)
+    .where("status", "<>", "AWAITING_DELETE");
+  if (deployment_type !== undefined)
+    query = query.where(tx.dialect.jsonText(sql.ref<string>("source_config"), "deployment_type"), "=", deployment_type);
+  return Number((await tx.first(query))?.count ?? 0);
 }
 
 type Changes = Partial<Pick<DeploymentRow, "source_config" | "secrets" | "secret_references">>;

@@ -1,0 +1,26 @@
+import { integer, setting } from "./setting.ts";
+
+const count = integer(1, 1_000_000);
+
+/** Limits for each user or workspace. Requests beyond them are rejected with status 429. */
+export const limitSettings = {
+  max_open_per_user: setting("THREADMILL_MAX_OPEN_PER_USER", count, {
+    default: "2000",
+    meaning:
+      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to JWTs, to keys in the database and to users of an authentication module, but not to `API_KEYS` or to a service without keys.",
+  }),
+  max_open_per_workspace: setting("THREADMILL_MAX_OPEN_PER_WORKSPACE", count, {
+    meaning: "The same for all users of a workspace together.",
+  }),
+  max_pending_runs: setting("THREADMILL_MAX_PENDING_RUNS", count, {
+    meaning:
+      "Maximum number of pending runs in a workspace, including those that start later. Runs that would exceed it are rejected, and runs of crons are skipped. Concurrent requests on Postgres can exceed it by a few runs.",
+  }),
+  max_running_runs: setting("THREADMILL_MAX_RUNNING_RUNS", count, {
+    meaning:
+      "Maximum number of runs of a workspace that are executed at the same time, by all processes together. Further runs stay pending. With this limit, workspaces take turns in the order of their IDs.",
+  }),
+  max_deployments: setting("THREADMILL_MAX_DEPLOYMENTS", count, {
+    meaning: "Maximum number of deployments in a workspace, except those that are being deleted.",
+  }),
+};
