@@ -30,6 +30,7 @@ import { experimentsOptions, synchronousOf } from "./app/compose/experiments.ts"
 import { createEncryption, hostStarter, pythonProcesses } from "./app/compose/graph-hosts.ts";
 import { createHttp } from "./app/compose/http.ts";
 import { openData } from "./app/compose/open-data.ts";
+import { metricsExports } from "./app/compose/otlp.ts";
 import type { DeploymentFront } from "./app/deployment-front.ts";
 import { fetchAsUser } from "./app/fetch-as-user.ts";
 import type { Config } from "./config/config.ts";
@@ -153,6 +154,7 @@ export async function startThreadmill(
   const agent_services = [crons, thread_sweeper, ...(webhook_sender ? [webhook_sender] : [])];
   const services = [
     access,
+    ...metricsExports(config, metrics, log),
     ...agent_services,
     ...(config.only ? [] : [...vault.maintenance, control_plane, retention]),
   ];

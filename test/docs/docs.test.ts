@@ -27,6 +27,20 @@ function section(text: string, heading: string): string {
   return part.split(new RegExp(`^#{1,${level}} `, "m"))[0] as string;
 }
 
+describe("the Grafana dashboard", () => {
+  it("shows each metric of the service, and only these", () => {
+    const documented = rowsOf(section(read("docs/configuration.md"), "### Monitoring")).flatMap(
+      ([name]) => bare(name)?.match(/^threadmill_\w+$/) ?? [],
+    );
+    const queries = [...read("deploy/grafana/dashboard.json").matchAll(/"expr": "(.*)"/g)].map(
+      ([, query]) => query as string,
+    );
+    const used = queries.flatMap((query) => query.match(/\bthreadmill_\w+/g) ?? []);
+    const names = used.map((name) => name.replace(/_(bucket|count|sum)$/, ""));
+    expect([...new Set(names)].sort()).toEqual(documented.sort());
+  });
+});
+
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
 
 describe("docs/run-states.md", () => {

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../platform/errors.ts";
-import { enabled, oneOf, type Read, setting, text } from "./setting.ts";
+import { enabled, integer, oneOf, type Read, setting, text } from "./setting.ts";
 
 /** Parses the fraction of runs that are traced. */
 const fraction: Read<number> = (value, name) => {
@@ -52,6 +52,27 @@ export const tracingSettings = {
   otlp_exporter: setting("OTEL_TRACES_EXPORTER", text, {
     default: "otlp",
     meaning: "`otlp`, or `none` to export nothing. Other exporters are not supported.",
+  }),
+  otlp_metrics_exporter: setting("OTEL_METRICS_EXPORTER", text, {
+    shown_default: "`otlp` if `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT` is set, else `none`",
+    meaning:
+      "`otlp` to also send the [metrics](configuration.md#monitoring) of the process to the backend, or `none`. The default differs from OpenTelemetry's, because many backends of traces accept no metrics.",
+  }),
+  otlp_metrics_endpoint: setting("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", text, {
+    meaning:
+      "URL that receives metrics; no path is appended. Default: the path `/v1/metrics` under `OTEL_EXPORTER_OTLP_ENDPOINT`.",
+  }),
+  otlp_metrics_headers: setting(["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"], pairs, {
+    secret: true,
+    meaning: "HTTP headers of the requests with metrics.",
+  }),
+  otlp_metrics_protocol: setting(["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"], text, {
+    default: "http/protobuf",
+    meaning: "Protocol of the requests with metrics: `http/protobuf` or `http/json`.",
+  }),
+  otlp_metrics_interval_ms: setting("OTEL_METRIC_EXPORT_INTERVAL", integer(1, 86_400_000), {
+    default: "60000",
+    meaning: "Milliseconds between two requests with metrics.",
   }),
   otlp_disabled: setting("OTEL_SDK_DISABLED", isTrue, {
     default: "false",

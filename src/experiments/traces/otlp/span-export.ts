@@ -1,24 +1,19 @@
-import type { IOtlpExportDelegate } from "@opentelemetry/otlp-exporter-base";
 import type { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
 import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import type { Log } from "../../../platform/lib/log.ts";
+import { createOtlpExporter, type OtlpBackend, type OtlpExporter } from "../../../platform/lib/otlp-exporter.ts";
 import { withTimeout } from "../../../platform/lib/signal.ts";
 import type { RunDraft } from "../merge-run.ts";
 
 /** An OpenTelemetry backend that receives the runs that have ended. */
-export interface SpanExportOptions {
-  url: string;
-  protocol: "http/protobuf" | "http/json";
-  headers: Record<string, string>;
-  /** Attributes of the resource, with `service.name`. */
-  resource: Record<string, string>;
+export interface SpanExportOptions extends OtlpBackend {
   /** Whether runs that clients sent are exported in addition to the runs of agents. */
   includes_ingested: boolean;
   has_payloads: boolean;
 }
 
 type ReadableSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
-type Exporter = IOtlpExportDelegate<ReadableSpan[]>;
+type Exporter = OtlpExporter<ReadableSpan[]>;
 
 /** Spans per request. */
 const BATCH = 512;
@@ -70,14 +65,9 @@ export class SpanExport {
     }
     this.#pending += drafts.length;
     const spans = drafts.map((draft) => this.#readable(toSpan(draft, this.#options.has_payloads)));
-    this.#exporter ??= createExporter(this.#options);
+    this.#exporter ??= createOtlpExporter("traces", this.#options);
     void this.#exporter
-      .then(
-        (exporter) =>
-          new Promise<void>((resolve, reject) => {
-            exporter.export(spans, ({ error }) => (error ? reject(error) : resolve()));
-          }),
-      )
+      .then((exporter) => exporter.export(spans))
       .catch((error: Error) => this.#drop(drafts.length, error.message))
       .finally(() => {
         this.#pending -= drafts.length;
@@ -113,28 +103,6 @@ export class SpanExport {
       droppedLinksCount: 0,
     };
   }
-}
-
-/** Imports the packages on first use. An official exporter package makes the same calls, but supports only one serializer. */
-async function createExporter({ url, headers, protocol }: SpanExportOptions): Promise<Exporter> {
-  const { convertLegacyHttpOptions, createOtlpHttpExportDelegate } = await import(
-    "@opentelemetry/otlp-exporter-base/node-http"
-  );
-  const { JsonTraceSerializer, ProtobufTraceSerializer, TraceExporterMetricsHelper } = await import(
-    "@opentelemetry/otlp-transformer"
-  );
-  const [type, serializer] =
-    protocol === "http/json"
-      ? ["application/json", JsonTraceSerializer]
-      : ["application/x-protobuf", ProtobufTraceSerializer];
-  const options = convertLegacyHttpOptions({ url, headers }, "TRACES", "v1/traces", { "Content-Type": type });
-  return createOtlpHttpExportDelegate(
-    options,
-    serializer,
-    "otlp_http_span_exporter",
-    TraceExporterMetricsHelper,
-    undefined,
-  );
 }
 
 /** Converts microseconds to seconds and nanoseconds. */
