@@ -21,7 +21,7 @@ export async function openDockerWorld(
   name: DatabaseName,
   options: Pick<DockerDriverOptions, "docker_socket"> & Partial<DockerDriverOptions>,
 ): Promise<DockerWorld> {
-  const at = await createDatabase(name);
+  const at = await createDatabase(name, { empty: true });
   const database = openOn(at);
   const { data_dir, url: database_url } = at;
   const log = createLog("silent");

@@ -108,7 +108,11 @@ export async function startEngine({
     until("the engine answers", isUp),
     ended.then(async () => Promise.reject(new Error(await said))),
   ]);
-  await importBase(docker, folder, base);
+  await importBase(docker, folder, base).catch(async (error) => {
+    daemon.kill("SIGTERM");
+    await ended;
+    throw error;
+  });
   return {
     socket,
     docker,

@@ -5,6 +5,8 @@ import { DeployError, type InstanceSpec } from "./driver.ts";
 
 /** Provides the database of each deployment. On Postgres, a deployment has the same schema with every driver. */
 export interface DeploymentDatabases {
+  /** The Postgres of the service; undefined with embedded databases. */
+  server_url: string | undefined;
   /**
    * Creates the schema and role of a deployment. Returns the database URL, or undefined for the embedded database in the data folder.
    *
@@ -17,6 +19,7 @@ export interface DeploymentDatabases {
 
 /** @param database_url the service's Postgres, in which each deployment gets its own schema and role */
 export const deploymentDatabases = (database: Database, database_url: string | undefined): DeploymentDatabases => ({
+  server_url: database_url,
   async of({ deployment_id, database_password }) {
     if (database_url === undefined) return undefined;
     const schema = schemaOf(deployment_id);

@@ -81,10 +81,10 @@ export class Instances {
   async #create(spec: InstanceSpec): Promise<InstanceRef> {
     const { engine, images, folders, databases } = this.#settings;
     const { deployment_id, instance_id } = spec;
-    const database_url = await databases.of(spec);
     const service_id = await ensureServiceId(folders.service_id);
     const network = this.#settings.network ?? ownNetworkName(service_id);
-    requireReachable(database_url, network);
+    requireReachable(databases.server_url, network);
+    const database_url = await databases.of(spec);
     const image = await images.ensure(spec.artifact, spec);
     const data_dir = dataFolder(folders, deployment_id);
     await moveLegacyFolder(dataFolder({ data: folders.legacy_data }, deployment_id), data_dir);
