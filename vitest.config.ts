@@ -8,6 +8,10 @@ import { SlowFiles } from "./test/support/slow-files.ts";
 // The worker threads of a service import its modules again: compiled ones save half of that time, a fifth of the suites of experiments.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/threadmill-tests/compiled");
 
+/** The same in each process of this run. */
+process.env.SEED ??= String(Date.now() % 1_000_000);
+const { SEED } = process.env;
+
 /**
  * `vitest run` is `npm test`. `--mode all` runs everything on everything that is there, `--mode rest` what that has more than
  * `npm test` (for CI, which runs both).
@@ -49,6 +53,7 @@ export default defineConfig(async ({ mode }) => {
     ...(postgres ? [] : [NO_POSTGRES]),
     ...(isAll && !chromium ? [NO_CHROMIUM] : []),
     ...(isAll && !python ? [NO_PYTHON] : []),
+    ...(isAll && postgres ? [`SEED=${SEED} selects the database of: ${EITHER}.`] : []),
     ...(isAll ? [] : [`Not run: ${names("rest")}. "npm run test:all" runs them, too.`]),
   ];
   const chosen = Object.entries(SUITES).filter(([, { runs, database, language, encrypts }]) => {
@@ -92,6 +97,11 @@ const NO_POSTGRES =
 const NO_CHROMIUM = "Not run: suites of the web app. Install Chromium (Debian: apt install chromium-headless-shell).";
 const NO_PYTHON = "Not run: suites of Python graphs. Install Python 3.11 or later as python3, with its venv module.";
 
+const EITHER = Object.entries(SUITES)
+  .filter(([, { database }]) => database === "either")
+  .map(([name]) => name)
+  .join(", ");
+
 const names = (runs: Suite["runs"]): string =>
   Object.entries(SUITES)
     .filter(([, suite]) => suite.runs === runs)
@@ -99,6 +109,8 @@ const names = (runs: Suite["runs"]): string =>
     .join(", ");
 
 const databasesOf = (database: Suite["database"], postgres: string): ("sqlite" | "postgres")[] => {
-  if (database === "both") return postgres ? ["sqlite", "postgres"] : ["sqlite"];
-  return [database];
+  if (database === "sqlite" || database === "postgres") return [database];
+  if (!postgres) return ["sqlite"];
+  const isLong = ["CRASH_KILLS", "HOST_KILLS", "MODEL_SEQUENCES"].some((name) => process.env[name] !== undefined);
+  return database === "both" || isLong ? ["sqlite", "postgres"] : [Number(SEED) % 2 === 0 ? "sqlite" : "postgres"];
 };

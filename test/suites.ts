@@ -2,8 +2,11 @@
 export interface Suite {
   include: string[];
   exclude?: string[];
-  /** The database of suites that are written for any; see {@link databases} of support/databases.ts. */
-  database: "sqlite" | "postgres" | "both";
+  /**
+   * The database of suites that are written for any; see {@link databases} of support/databases.ts. `either`: one of the two, which `SEED`
+   * selects. For suites that repeat others, which run on both, in another language or encrypted.
+   */
+  database: "sqlite" | "postgres" | "both" | "either";
   /** `always`: with `npm test`. `rest`: what `npm run test:all` has more than that. */
   runs: "always" | "rest";
   /** A process for each file: for suites that change the process itself. */
@@ -187,7 +190,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   python: { include: PYTHON, database: "sqlite", runs: "rest", language: "python" },
   "python on postgres": {
-    include: ["test/http/{encryption,interrupts,python-checkpoints,rollback}.test.ts"],
+    include: ["test/http/{interrupts,python-checkpoints,rollback}.test.ts"],
     database: "postgres",
     runs: "rest",
     language: "python",
@@ -198,11 +201,11 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       "test/http/{bulk-cancel,cancel,interrupts,multitask,runs,state-updates,stateless-runs,streams,thread-protocol,webhooks}.test.ts",
       "test/crash/{durability,ledger}.test.ts",
     ],
-    database: "both",
+    database: "either",
     runs: "rest",
     encrypts: true,
   },
-  "python faults": { include: PYTHON_FAULTS, database: "both", runs: "rest", language: "python" },
+  "python faults": { include: PYTHON_FAULTS, database: "either", runs: "rest", language: "python" },
   kubernetes: { include: KUBERNETES, database: "postgres", runs: "rest" },
   commands: { include: COMMANDS, database: "sqlite", runs: "rest" },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },
