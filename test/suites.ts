@@ -33,7 +33,7 @@ const UNIT = [
 const FAULTS = [
   "test/{crash,faults,model}/**/*.test.ts",
   "test/fuzz/{experiments,fuzz}.test.ts",
-  "test/engine/{a2a,crons,database-faults,rollout,shared-data,webhooks}.test.ts",
+  "test/engine/{a2a,crons,database-faults,roles,rollout,shared-data,webhooks}.test.ts",
   "test/experiments/upload-faults.test.ts",
   "test/traces/{agent-runs-faults,ingestion-faults,large-traces}.test.ts",
   "test/vault/flow-canary.test.ts",
