@@ -18,7 +18,7 @@ export interface Suite {
 /** Rules and calculations, without a service. */
 const UNIT = [
   "test/{architecture,vocabulary}.test.ts",
-  "test/docs/{compatibility,docs}.test.ts",
+  "test/docs/{compatibility,deploy-files,docs}.test.ts",
   "test/lib/**/*.test.ts",
   "test/experiments/{filter,json-rows,statistics,times,wire}.test.ts",
   "test/traces/{otlp,otlp-request,usage}.test.ts",

@@ -1,12 +1,14 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { text as textOf } from "node:stream/consumers";
+import { loadAllYaml } from "@kubernetes/client-node";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ADMIN } from "../http/callers.ts";
 import { UNKNOWN_ID } from "../http/scenario.ts";
 import { databases } from "../support/databases.ts";
+import { execute } from "../support/postgres.ts";
 import type { ServerProcess } from "../support/process.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";
@@ -16,6 +18,7 @@ import { sharing } from "./sharing.ts";
 import { type Created, create, pathOf, pidsOf, read } from "./steps.ts";
 
 const CONFIG = "test/graphs/shared/langgraph.json";
+const KEDA = "deploy/kubernetes/keda.yaml";
 const KEYS = { API_KEYS: ADMIN["X-Api-Key"] };
 const LOGS = ["--log-level", "info"];
 /** Without hints, other processes read new events every 200 ms. */
@@ -131,6 +134,14 @@ describe.runIf(databases.includes("postgres"))("processes with different roles",
       api.output().includes("runs are waiting and no process executes runs: start a worker"),
     );
     expect(await get(api, pathOf(run))).toMatchObject({ status: "pending" });
+    const [scaled] = loadAllYaml(readFileSync(KEDA, "utf8")) as {
+      spec?: { triggers: { metadata: { query: string } }[] };
+    }[];
+    const [counted] = await execute(
+      shared.database().url as string,
+      scaled?.spec?.triggers[0]?.metadata.query as string,
+    );
+    expect(counted).toEqual({ count: "2" });
 
     const worker = await start("worker", LOGS);
     expect(await pidsOf(api, run)).toEqual([1, 2, 3].map(() => worker.child.pid));
