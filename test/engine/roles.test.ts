@@ -14,6 +14,7 @@ import { createProject, type TestProject } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
+import { startReceiver } from "../support/webhook-receiver.ts";
 import { sharing } from "./sharing.ts";
 import { type Created, create, pathOf, pidsOf, read } from "./steps.ts";
 
@@ -91,6 +92,25 @@ describe.runIf(databases.includes("postgres"))("processes with different roles",
     expect((await post(api, `${pathOf(run)}/cancel?wait=true`, {})).status).toBe(204);
     expect(performance.now() - began).toBeLessThan(1_000);
     expect(await get(api, pathOf(run))).toMatchObject({ status: "interrupted" });
+  });
+
+  it("send the webhooks of a worker's runs from the API", async () => {
+    const config = "test/graphs/shared/webhooks.json";
+    const as = (role: string) => shared.start(config, { LG_WEBHOOK_PROCESS: role }, ["--role", role]);
+    const [api] = await Promise.all([as("api"), as("worker")]);
+    const receiver = await startReceiver();
+    try {
+      await post(
+        api,
+        "/runs/batch",
+        Array(10).fill({ assistant_id: "steps", input: {}, webhook: receiver.at("runs") }),
+      );
+      await receiver.nth("runs", 10);
+      const senders = receiver.of("runs").map(({ headers }) => headers["x-process"]);
+      expect(new Set(senders)).toEqual(new Set(["api"]));
+    } finally {
+      await receiver.close();
+    }
   });
 
   it("continue the runs of a worker that was killed in another worker", async () => {

@@ -218,15 +218,16 @@ function retention(
   );
 }
 
+const QUEUE_WATCH_INTERVAL_MS = 2_000;
 /** A worker claims a run within milliseconds, so this time without a running run means that no worker claims runs. */
-const QUEUE_WATCH_MS = 5_000;
+const STUCK_MS = 5_000;
 
 /** Logs when runs wait although no run is executed: most likely, no worker is started. */
 function queueWatch({ search }: Database, log: Log): BackgroundService {
   let isStuck = false;
   const check = async () => {
     const oldest_due_ms = (await countActiveRuns(search, "running")) > 0 ? 0 : await oldestDueMs(search);
-    if (oldest_due_ms < QUEUE_WATCH_MS) {
+    if (oldest_due_ms < STUCK_MS) {
       if (isStuck) log.info("runs are executed again");
       isStuck = false;
     } else if (!isStuck) {
@@ -235,7 +236,7 @@ function queueWatch({ search }: Database, log: Log): BackgroundService {
       log.warn({ pending, oldest_due_ms }, "runs are waiting and no process executes runs: start a worker");
     }
   };
-  return periodicService(QUEUE_WATCH_MS, check, (error) => log.error({ error }, "reading the queue failed"));
+  return periodicService(QUEUE_WATCH_INTERVAL_MS, check, (error) => log.error({ error }, "reading the queue failed"));
 }
 
 /** Deletes expired items of the store. */
