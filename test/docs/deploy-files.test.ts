@@ -4,14 +4,10 @@ import { type KubernetesObject, loadAllYaml, loadYaml } from "@kubernetes/client
 import { describe, expect, it } from "vitest";
 import type { Setting } from "../../src/config/settings/setting.ts";
 import { SETTINGS } from "../../src/config/settings/settings.ts";
+import { DEPLOY, readCompose, type Yaml } from "../support/compose-file.ts";
 
-const DEPLOY = join(import.meta.dirname, "../../deploy");
 const read = (file: string) => readFileSync(join(DEPLOY, file), "utf8");
 const FILES = ["compose.yaml", ...readdirSync(join(DEPLOY, "kubernetes")).map((name) => `kubernetes/${name}`)];
-
-/** Files of YAML have any form. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into objects of every shape
-type Yaml = any;
 
 const VARIABLES = new Set(
   Object.values<Record<string, Setting<unknown>>>(SETTINGS)
@@ -22,13 +18,6 @@ const SECRET_VARIABLES = ["THREADMILL_DATABASE_URL", "THREADMILL_ENCRYPTION_KEYS
 
 /** Time for runs, again for their step, and for their return to the queue. */
 const drain_s = () => (2 * SETTINGS["Graph hosts and runs"].shutdown_grace_ms.read(undefined, "")) / 1_000 + 5;
-
-/** Applies the merge keys (`<<`) of Compose files, which are not part of YAML 1.2. */
-function merged(value: Yaml): Yaml {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const { "<<": base, ...own } = value;
-  return Object.fromEntries(Object.entries({ ...merged(base), ...own }).map(([key, item]) => [key, merged(item)]));
-}
 
 describe("the files of deploy/", () => {
   it.each(FILES)("name only settings that exist: %s", (file) => {
@@ -48,7 +37,7 @@ describe("the files of deploy/", () => {
 });
 
 describe("deploy/compose.yaml", () => {
-  const compose = merged(loadYaml(read("compose.yaml")));
+  const compose = readCompose();
   const { postgres, api, worker } = compose.services;
 
   it("starts Postgres, an API process and two workers, each checked and without privileges", () => {
