@@ -65,7 +65,7 @@ const COMMANDS = [
   "test/compat/{agent-server-methods-python,auth-python,deployment,evaluate-python,langgraph-deploy}.test.ts",
   "test/compat/{langgraphjs-deploy,langsmith-methods-python}.test.ts",
   "test/compat/{langsmith-js-api-v1,langsmith-python,python-client,replayed-traffic,test-plugins,tokens-in-graphs}.test.ts",
-  "test/docs/{deploy,oauth}.test.ts",
+  "test/docs/{deploy,helm-chart,oauth}.test.ts",
   "test/http/store-pgvector.test.ts",
 ];
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type KubernetesObject, loadAllYaml, loadYaml } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { SETTINGS } from "../../src/config/settings/settings.ts";
 import { DEPLOY, readCompose, type Yaml } from "../support/compose-file.ts";
 
 const read = (file: string) => readFileSync(join(DEPLOY, file), "utf8");
-const FILES = ["compose.yaml", ...readdirSync(join(DEPLOY, "kubernetes")).map((name) => `kubernetes/${name}`)];
+const FILES = globSync("**/*.{yaml,tpl}", { cwd: DEPLOY }).sort();
 
 const VARIABLES = new Set(
   Object.values<Record<string, Setting<unknown>>>(SETTINGS)
