@@ -195,7 +195,7 @@ export function workerRoutes(app: App, { prefix, log }: Pick<AppOptions, "prefix
     root.get(`${prefix}${path}`, ({ req }) => app.fetch(req.raw, { origin: "app" }));
   root.notFound((context) => {
     const { method, path } = context.req;
-    return errorResponse(new ApiError("worker_route", { method, path }), context, log);
+    return errorResponse(new ApiError("worker_route", { prefix, method, path }), context, log);
   });
   return root;
 }

@@ -277,6 +277,21 @@ describe.runIf(databases.includes("postgres"))("a worker", () => {
     expect(await raw("GET /threads", { host: "any.localhost" })).toMatch(/^HTTP\/1\.1 404 [\s\S]*role worker/);
   });
 
+  it("serves them below the path prefix of all routes, if there is one", async () => {
+    const given = as("worker");
+    const other = await startService({ ...given, on: worker.database, env: { ...given.env, MOUNT_PREFIX: "/agents" } });
+    const at = (path: string) => other.request("GET", path, undefined, ADMIN);
+    try {
+      expect([(await at("/agents/ok")).status, (await at("/agents/metrics")).status]).toEqual([200, 200]);
+      expect((await at("/ok")).body.detail).toContain(
+        "serves only GET /agents/ok and GET /agents/metrics: send GET /ok",
+      );
+      expect((await at("/agents/info")).status).toBe(404);
+    } finally {
+      await other.threadmill.stop();
+    }
+  });
+
   it("lets its graphs call the routes of the project", async () => {
     const api = await startService({ ...as("api"), on: worker.database });
     try {
