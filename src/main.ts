@@ -50,7 +50,8 @@ export { type Listening, listen } from "./app/server.ts";
 /** A service that is started but does not listen yet. */
 export interface Threadmill {
   fetch(request: Request, bindings?: Env["Bindings"]): Response | Promise<Response>;
-  front: DeploymentFront;
+  /** Undefined for a worker, which forwards no requests. */
+  front: DeploymentFront | undefined;
   router: DeploymentRouter;
   /** The routes in Hono's syntax: `:name` is a path parameter. Middleware has the method ALL. */
   routes: readonly { method: string; path: string }[];
@@ -109,11 +110,14 @@ export async function startThreadmill(
   const engine_services = { startHost, python, vault: getVault, fetchAs, traceStore, metrics };
   const engine = createEngine(config, database, catalog, engine_services, log);
   await engine.start();
+  // A worker serves neither the HTTP app nor the UI. It starts the host of the app if a graph sends a request to the server.
+  const isWorker = config.role === "worker";
   const app_host = createAppHost(config, catalog, python, log);
-  const ui_bundles = new UiBundles({ ...config, env: config.system_env, log }, config.ui);
+  if (!isWorker) app_host?.start();
+  const ui_bundles = new UiBundles({ ...config, env: config.system_env, log }, isWorker ? undefined : config.ui);
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;
-    return withOtherFailures(failures, app_host, ui_bundles);
+    return withOtherFailures(failures, isWorker ? undefined : app_host, ui_bundles);
   });
   // A caller may ignore `loaded`; its rejection must not end the process.
   loaded.catch(() => undefined);
@@ -125,7 +129,7 @@ export async function startThreadmill(
   });
   const webhooks = createWebhookPolicy(config);
   const auth = createCustomAuth(config, catalog, python, log);
-  void auth?.start();
+  if (!isWorker) void auth?.start();
   const { max_pending_runs } = config;
   const thread_ttl = config.thread_ttl.default;
   const context = { database, engine, catalog, type_schemas, webhooks, auth, thread_ttl, max_pending_runs };
@@ -155,8 +159,8 @@ export async function startThreadmill(
   const services = [
     access,
     ...metricsExports(config, metrics, log),
-    ...agent_services,
-    ...(config.only ? [] : [...vault.maintenance, control_plane, retention]),
+    ...(isWorker ? [] : agent_services),
+    ...(config.only || isWorker ? [] : [...vault.maintenance, control_plane, retention]),
   ];
   for (const service of services) service.start();
   const { control, router } = control_plane;
@@ -176,10 +180,10 @@ export async function startThreadmill(
     ui_bundles,
     encryption,
   };
-  const { app, front } = await createHttp(config, context, { ...http_services, body_parser }, log);
+  const { app, served: network, front } = await createHttp(config, context, { ...http_services, body_parser }, log);
   served.resolve(app);
   return {
-    fetch: (request, bindings) => app.fetch(request, bindings),
+    fetch: (request, bindings) => network.fetch(request, bindings),
     front,
     router,
     routes: app.routes,

@@ -21,7 +21,7 @@ export interface Suite {
 /** Rules and calculations, without a service. */
 const UNIT = [
   "test/{architecture,vocabulary}.test.ts",
-  "test/docs/{compatibility,docs}.test.ts",
+  "test/docs/{compatibility,deploy-files,docs}.test.ts",
   "test/lib/**/*.test.ts",
   "test/experiments/{filter,json-rows,statistics,times,wire}.test.ts",
   "test/traces/{otlp,otlp-request,usage}.test.ts",
@@ -36,7 +36,7 @@ const UNIT = [
 const FAULTS = [
   "test/{crash,faults,model}/**/*.test.ts",
   "test/fuzz/{experiments,fuzz}.test.ts",
-  "test/engine/{a2a,crons,database-faults,rollout,shared-data,webhooks}.test.ts",
+  "test/engine/{a2a,crons,database-faults,roles,rollout,shared-data,webhooks}.test.ts",
   "test/experiments/upload-faults.test.ts",
   "test/traces/{agent-runs-faults,ingestion-faults,large-traces}.test.ts",
   "test/vault/flow-canary.test.ts",
@@ -68,7 +68,7 @@ const COMMANDS = [
   "test/compat/{agent-server-methods-python,auth-python,deployment,evaluate-python,langgraph-deploy}.test.ts",
   "test/compat/{langgraphjs-deploy,langsmith-methods-python}.test.ts",
   "test/compat/{langsmith-js-api-v1,langsmith-python,python-client,replayed-traffic,test-plugins,tokens-in-graphs}.test.ts",
-  "test/docs/{deploy,oauth}.test.ts",
+  "test/docs/{deploy,helm-chart,oauth}.test.ts",
   "test/http/store-pgvector.test.ts",
 ];
 

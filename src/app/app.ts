@@ -185,6 +185,21 @@ export function createApp(options: AppOptions): App {
   return root;
 }
 
+/**
+ * Returns what a worker serves to the network: its health and its metrics, with all checks of `app`. Graphs and webhooks call `app` itself,
+ * within the process. The HTTP app of the project does not get these requests.
+ */
+export function workerRoutes(app: App, { prefix, log }: Pick<AppOptions, "prefix" | "log">): App {
+  const root: App = new OpenAPIHono<Env>();
+  for (const path of ["/ok", "/metrics"])
+    root.get(`${prefix}${path}`, ({ req }) => app.fetch(req.raw, { origin: "app" }));
+  root.notFound((context) => {
+    const { method, path } = context.req;
+    return errorResponse(new ApiError("worker_route", { prefix, method, path }), context, log);
+  });
+  return root;
+}
+
 /** Determines the encryption context of the values that a request stores. Requests without a caller store nothing. */
 function encryptionContext(encryption: Pick<CustomEncryption, "contextOf">): MiddlewareHandler<Env> {
   return async (context, next) => {

@@ -44,9 +44,19 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
 }
 
 function printBanner(config: Config, service: Threadmill, url: string, duration_ms: number): void {
-  const headline = `Threadmill ${config.threadmill_version} is up (${duration_ms} ms)`;
+  const { role } = config;
+  const headline = `Threadmill ${config.threadmill_version} is up (${duration_ms} ms)${role === "all" ? "" : `, role ${role}`}`;
   // Users of a deployment can read the output of its instances, which must therefore not contain paths of the service.
   if (config.only) console.log(headline);
+  else if (role === "worker")
+    console.log(`
+  ${headline}
+
+  Health    ${url}/ok
+  Metrics   ${url}/metrics
+  Graphs    ${config.graphs.map((graph) => graph.graph_id).join(", ")}
+  Database  ${service.database}
+`);
   else
     console.log(`
   ${headline}
@@ -62,9 +72,9 @@ function printBanner(config: Config, service: Threadmill, url: string, duration_
 const studioUrl = (url: string): string => `${STUDIO_ORIGIN}/studio/?${new URLSearchParams({ baseUrl: url })}`;
 
 function logStart(config: Config, service: Threadmill, url: string, duration_ms: number, log: Log): void {
-  const { command, threadmill_version: version, only, changed_settings: settings } = config;
+  const { command, role, threadmill_version: version, only, changed_settings: settings } = config;
   log.info(
-    { command, version, settings, ...(!only && { url, database: service.database }), duration_ms },
+    { command, role, version, settings, ...(!only && { url, database: service.database }), duration_ms },
     "service started",
   );
 }

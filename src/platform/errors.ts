@@ -48,6 +48,10 @@ export const ERRORS = {
   member_not_found: [404, "Member not found"],
   forbidden_host: [403, 'The Host "{host}" is not permitted: use localhost, or add the name to ALLOWED_HOSTS.'],
   route_not_found: [404, "Route {method} {path} not found."],
+  worker_route: [
+    404,
+    "This process has the role worker and serves only GET {prefix}/ok and GET {prefix}/metrics: send {method} {path} to a process with the role api or all.",
+  ],
   assistant_not_found: [404, "Assistant not found"],
   no_such_assistant: [
     404,

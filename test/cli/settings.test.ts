@@ -66,8 +66,26 @@ describe("a setting", () => {
       { THREADMILL_OIDC_ISSUER: "https://issuer.example" },
       "THREADMILL_OIDC_ISSUER and THREADMILL_OIDC_AUDIENCE must be set together.",
     ],
+    [
+      { THREADMILL_ROLE: "worker" },
+      "--role (or THREADMILL_ROLE) is worker, but processes with different roles must share a Postgres database: set DATABASE_URL to ",
+    ],
+    [{ THREADMILL_ROLE: "both" }, '--role (or THREADMILL_ROLE) must be one of all, api, worker, but is "both".'],
+    [
+      { THREADMILL_ROLE: "api", DATABASE_URL: "postgres://a/a", THREADMILL_ROLLOUT: "7" },
+      "--role (or THREADMILL_ROLE) is api, but an instance of a deployment serves requests and executes runs: ",
+    ],
   ])("is refused in one sentence: %j", (env, message) => {
     expect(() => read(env as Record<string, string>)).toThrow(message);
+  });
+
+  it("selects no role with dev, which does everything in one process", () => {
+    const env = { DATABASE_URL: "postgres://a/a" };
+    expect(() => readConfig("dev", { ...FLAGS, role: "api" }, env)).toThrow(
+      '--role (or THREADMILL_ROLE) is api, but "threadmill dev" does everything in one process: ',
+    );
+    expect(readConfig("serve", { ...FLAGS, role: "api" }, env)).toMatchObject({ role: "api", reconciles: true });
+    expect(readConfig("serve", { ...FLAGS, role: "worker" }, env)).toMatchObject({ role: "worker", reconciles: false });
   });
 
   it("is reported when it differs from its default, without secrets", () => {

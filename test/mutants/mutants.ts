@@ -9,6 +9,7 @@ import { FLOW_MUTANTS } from "./flows.ts";
 import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
 import { ISOLATION_MUTANTS } from "./isolation.ts";
 import { KUBERNETES_MUTANTS } from "./kubernetes.ts";
+import { ROLE_MUTANTS } from "./roles.ts";
 import { ROLLOUT_MUTANTS } from "./rollout.ts";
 import { ROUTER_MUTANTS } from "./router.ts";
 import { THREAD_PROTOCOL_MUTANTS } from "./thread-protocol.ts";
@@ -175,6 +176,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...DOCKER_MUTANTS,
   ...KUBERNETES_MUTANTS,
   ...ISOLATION_MUTANTS,
+  ...ROLE_MUTANTS,
   ...ROLLOUT_MUTANTS,
   ...ROUTER_MUTANTS,
   {

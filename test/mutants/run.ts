@@ -16,6 +16,7 @@ import { MUTANTS, type Mutant } from "./mutants.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const COPIED = [
   "build.ts",
+  "deploy",
   "src",
   "test",
   "bin",

@@ -1,9 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { temporaryFolder } from "../control/deployed-project.ts";
+import { readCompose, type Yaml } from "../support/compose-file.ts";
+import { createDatabase } from "../support/databases.ts";
 import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
+import { encryptionEnv } from "../support/encryption.ts";
 import { freePort } from "../support/process.ts";
 import { until } from "../support/until.ts";
 
@@ -56,6 +59,60 @@ describe.skipIf(engineMissing())("the Dockerfile", () => {
     );
   }, 600_000);
   afterAll(() => engine?.stop());
+
+  it.skipIf(!inject("postgres"))(
+    "makes an image for API processes and workers, as deploy/compose.yaml restricts them",
+    async () => {
+      const database = await createDatabase("postgres", { empty: true });
+      const { api, worker } = readCompose().services;
+      const values = { ...encryptionEnv(database.url), THREADMILL_DATABASE_URL: database.url, API_KEYS: "key" };
+      const start = async (service: Yaml, data: string[]) => {
+        const port = await freePort();
+        const tmpfs = service.tmpfs.map((mount: string) => [...mount.split(":"), ""].slice(0, 2));
+        const container = await engine.docker.createContainer({
+          Image: service.image,
+          User: service.user,
+          Env: Object.entries({ ...service.environment, ...values, PORT: port }).map(
+            ([name, value]) => `${name}=${value}`,
+          ),
+          HostConfig: {
+            NetworkMode: "host",
+            Init: service.init,
+            ReadonlyRootfs: service.read_only,
+            CapDrop: service.cap_drop,
+            SecurityOpt: service.security_opt,
+            Tmpfs: Object.fromEntries(tmpfs),
+            Binds: [`${join(ROOT, "test/package")}:/project:ro`, ...data],
+          },
+        });
+        await container.start();
+        const [, ...check] = service.healthcheck.test.map((part: string) => part.replace("2024", String(port)));
+        await until("the health check succeeds", async () => {
+          const { State } = await container.inspect();
+          if (!State.Running) throw new Error((await container.logs({ stdout: true, stderr: true })).toString());
+          return (await engine.execIn(container.id, check)).status === 0;
+        });
+        return { container, url: `http://127.0.0.1:${port}` };
+      };
+      try {
+        const [first, second] = [await start(api, api.volumes.slice(0, 1)), await start(worker, [])];
+        const headers = { "x-api-key": "key", "content-type": "application/json" };
+        const body = JSON.stringify({ assistant_id: "hello", input: { name: "worker" } });
+        const run = (url: string) => fetch(`${url}/runs/wait`, { method: "POST", headers, body });
+        expect(await (await run(first.url)).json()).toMatchObject({ greeting: "Hello, worker!" });
+        expect((await run(second.url)).status).toBe(404);
+        expect((await fetch(`${first.url}/assistants/search`, { method: "POST", headers, body: "{}" })).status).toBe(
+          200,
+        );
+        const stopped = performance.now();
+        for (const { container } of [first, second]) await container.stop({ t: 60 });
+        expect(performance.now() - stopped).toBeLessThan(20_000);
+        expect((await second.container.inspect()).State.ExitCode).toBe(0);
+      } finally {
+        await database.drop();
+      }
+    },
+  );
 
   it("makes an image that serves a project as a user without privileges", async () => {
     const port = await freePort();

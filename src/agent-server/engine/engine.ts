@@ -5,6 +5,7 @@ import type { Log } from "../../platform/lib/log.ts";
 import type { HostRequest, HostSetup, StateSummary } from "../graph-hosts/host.ts";
 import { HostPools, type HostsByLanguage, LanguageReaders } from "../graph-hosts/language-hosts.ts";
 import { deleteEndedRuns, deleteExpiredEvents } from "../storage/events.ts";
+import { countActiveRuns, oldestDueMs } from "../storage/run-overview.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { deleteEndedDeliveries } from "../storage/webhooks.ts";
 import { Store, type StoreSettings } from "../store/store.ts";
@@ -42,6 +43,8 @@ export interface EngineSettings extends TracingSettings {
   rollout: number | undefined;
   /** Maximum number of running runs of a workspace; undefined if it is not limited. */
   max_running_runs: number | undefined;
+  /** With `api`, this process executes no runs. With `worker`, it leaves the retention to other processes. */
+  role: "all" | "api" | "worker";
 }
 
 export interface EngineOptions {
@@ -134,18 +137,26 @@ export class Engine {
     this.#rescue = new Rescue(shared);
     const retained = retention(database, settings, log);
     const sweeper = storeSweeper(this.store, settings.store, log);
-    this.#maintenance = [this.#rescue.service(), retained, sweeper, this.#trace_deletions];
+    this.#maintenance = [
+      this.#rescue.service(),
+      this.#trace_deletions,
+      ...(settings.role === "worker" ? [] : [retained, sweeper]),
+      ...(settings.role === "api" ? [queueWatch(database, log)] : []),
+    ];
   }
 
-  /** Starts the graph hosts, and claims runs while no other rollout is active. */
+  /** Starts the graph hosts, and claims runs while no other rollout is active; with the role `api` neither. */
   async start(): Promise<void> {
-    if (this.#options.database.read.dialect.name === "sqlite") while (await this.#rescue.rescueLost());
-    this.#pool.start();
-    this.#worker.start();
+    const { database, settings } = this.#options;
+    if (database.read.dialect.name === "sqlite") while (await this.#rescue.rescueLost());
+    if (settings.role !== "api") {
+      this.#pool.start();
+      this.#worker.start();
+    }
     for (const service of this.#maintenance) service.start();
   }
 
-  /** Error messages of the graphs that failed to load, by graph id. */
+  /** Error messages of the graphs that failed to load, by graph id. With the role `api`, no graphs are loaded. */
   get loadFailures(): Promise<Record<string, string>> {
     return this.#pool.loaded;
   }
@@ -207,6 +218,27 @@ function retention(
   return periodicService(Math.min(MAX_RETENTION_INTERVAL_MS, Math.max(retention_ms, 50)), sweep, (error) =>
     log.error({ error }, "event retention failed"),
   );
+}
+
+const QUEUE_WATCH_INTERVAL_MS = 2_000;
+/** A worker claims a run within milliseconds, so this time without a running run means that no worker claims runs. */
+const STUCK_MS = 5_000;
+
+/** Logs when runs wait although no run is executed: most likely, no worker is started. */
+function queueWatch({ search }: Database, log: Log): BackgroundService {
+  let isStuck = false;
+  const check = async () => {
+    const oldest_due_ms = (await countActiveRuns(search, "running")) > 0 ? 0 : await oldestDueMs(search);
+    if (oldest_due_ms < STUCK_MS) {
+      if (isStuck) log.info("runs are executed again");
+      isStuck = false;
+    } else if (!isStuck) {
+      isStuck = true;
+      const pending = await countActiveRuns(search, "pending");
+      log.warn({ pending, oldest_due_ms }, "runs are waiting and no process executes runs: start a worker");
+    }
+  };
+  return periodicService(QUEUE_WATCH_INTERVAL_MS, check, (error) => log.error({ error }, "reading the queue failed"));
 }
 
 /** Deletes expired items of the store. */

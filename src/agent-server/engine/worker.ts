@@ -45,20 +45,21 @@ export class Worker implements BackgroundService, PoolListener {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    const { database, idle_poll_ms, log } = options;
+    const { idle_poll_ms, log } = options;
     this.#heartbeat = new Heartbeat(options, this.#running).service;
     this.#polling = periodicService(
       idle_poll_ms,
       () => this.#poll(),
       (error) => log.error({ error }, "polling for runs failed"),
     );
-    this.#unlisten.push(
-      database.hints.listen("runs", ({ in_ms, isNew }) => (in_ms ? this.#wakeIn(in_ms) : this.wake(isNew))),
-      database.hints.listen("cancel", ({ run_id }) => void this.#running.get(run_id)?.stop("cancelled")),
-    );
   }
 
   start(): void {
+    const { hints } = this.#options.database;
+    this.#unlisten.push(
+      hints.listen("runs", ({ in_ms, isNew }) => (in_ms ? this.#wakeIn(in_ms) : this.wake(isNew))),
+      hints.listen("cancel", ({ run_id }) => void this.#running.get(run_id)?.stop("cancelled")),
+    );
     this.#heartbeat.start();
     this.#polling.start();
     this.wake();

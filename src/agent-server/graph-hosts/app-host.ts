@@ -45,12 +45,21 @@ interface Generation {
 export class AppHost {
   readonly #options: AppHostOptions;
   readonly #generations = new Set<Generation>();
-  #current: Generation;
+  #started: Generation | undefined;
   #last_id = 0;
 
   constructor(options: AppHostOptions) {
     this.#options = options;
-    this.#current = this.#start();
+  }
+
+  /** Starts the host, which the first request otherwise does. */
+  start(): void {
+    this.#started ??= this.#start();
+  }
+
+  get #current(): Generation {
+    this.#started ??= this.#start();
+    return this.#started;
   }
 
   /** The routes that the app declares; null if it declares none. Rejects with an ApiError if the app could not be loaded. */
@@ -71,7 +80,7 @@ export class AppHost {
     const old = this.#current;
     const next = this.#start();
     await next.routes.catch(() => undefined);
-    this.#current = next;
+    this.#started = next;
     await this.#endIfUnused(old);
   }
 

@@ -86,6 +86,7 @@ export function createEncryption(
  * the start takes 230 ms less on two cores.
  */
 export function startFirstHost(config: Config): StartHost {
-  if (config.inline || config.graphs.every(({ language }) => language !== "js")) return hostStarter(config);
+  if (config.inline || config.role === "api" || config.graphs.every(({ language }) => language !== "js"))
+    return hostStarter(config);
   return startAhead(hostStarter(config), setupOf("js", engineSetup(config, config)));
 }

@@ -57,14 +57,15 @@ type HttpServices = { router: DeploymentRouter; app_host: AppHost | undefined } 
 const isMcpServed = ({ disabled_routes }: Config): boolean =>
   (["mcp", "assistants", "runs"] as const).every((group) => !disabled_routes.has(group));
 
+/** @returns `app` for requests from within the process, and `served` and `front` for those from the network */
 export async function createHttp(
   config: Config,
   context: AgentContext,
   services: HttpServices,
   log: Log,
-): Promise<{ app: App; front: DeploymentFront }> {
+): Promise<{ app: App; served: App; front: DeploymentFront | undefined }> {
   // Imported here, while the graph hosts load the graphs on other cores. This shortens the startup by 60 ms.
-  const { createApp } = await import("../app.ts");
+  const { createApp, workerRoutes } = await import("../app.ts");
   const { DeploymentFront } = await import("../deployment-front.ts");
   const { OriginPolicy } = await import("../origins.ts");
   const { addConnectionMetrics } = await import("../metrics.ts");
@@ -83,7 +84,10 @@ export async function createHttp(
   const { router } = services;
   const { deployments_domain, threadmill_version } = config;
   const origins = new OriginPolicy(shared);
-  const front = new DeploymentFront({ ...shared, origins, router, deployments_domain, is_loopback });
+  const isWorker = config.role === "worker";
+  const front = isWorker
+    ? undefined
+    : new DeploymentFront({ ...shared, origins, router, deployments_domain, is_loopback });
   addConnectionMetrics(services.metrics, context.database);
   const assistants = new Assistants(context);
   const { cancellations } = context.engine;
@@ -143,5 +147,5 @@ export async function createHttp(
     readWorkspace: async (tenant_id) => (await listWorkspaces(context.database.read, tenant_id))[0],
     checkDatabase: (options) => checkDatabase(context.database, options),
   });
-  return { app, front };
+  return { app, served: isWorker ? workerRoutes(app, shared) : app, front };
 }

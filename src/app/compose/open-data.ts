@@ -8,7 +8,7 @@ import {
   noteData,
 } from "../../agent-server/storage/data-check.ts";
 import { expireLeases, shiftFutureRuns } from "../../agent-server/storage/run-leases.ts";
-import { EXPERIMENT_CONNECTIONS } from "../../experiments/worker/experiments-service.ts";
+import { EXPERIMENT_CONNECTIONS, TRACE_CONNECTIONS } from "../../experiments/worker/experiments-service.ts";
 import { type Database, maxConnections } from "../../platform/database/database.ts";
 import { migrate } from "../../platform/database/migrate.ts";
 import { restrictDataFolder } from "../../platform/database/sqlite/file-permissions.ts";
@@ -25,6 +25,7 @@ export interface DataLocation {
   share_data?: boolean;
   /** The only part of the service that the process serves. If undefined, it serves all parts. */
   only?: "agents" | undefined;
+  role?: "all" | "api" | "worker";
 }
 
 type Part = "agents" | "experiments";
@@ -89,9 +90,9 @@ async function openOnPostgres(location: DataLocation, synchronous: Synchronous, 
   return { database, close: () => database.close() };
 }
 
-/** Logs a warning if too few connections are free. With `only`, the process opens no connections for experiments. */
-async function warnOfFewConnections({ read }: Database, { only }: DataLocation, log: Log): Promise<void> {
-  const needed = maxConnections() + (only ? 0 : EXPERIMENT_CONNECTIONS);
+/** Logs a warning if too few connections are free. With `only`, the process opens none for experiments; a worker only those for traces. */
+async function warnOfFewConnections({ read }: Database, { only, role }: DataLocation, log: Log): Promise<void> {
+  const needed = maxConnections() + (only ? 0 : role === "worker" ? TRACE_CONNECTIONS : EXPERIMENT_CONNECTIONS);
   const query = sql<{ free: number }>`
     select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int - count(*)::int as free
     from pg_stat_activity where backend_type = 'client backend'`;

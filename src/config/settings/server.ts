@@ -99,6 +99,12 @@ export const serverSettings = {
     meaning:
       "Serve only one part of the service: `agents` is the agent server, which requires no encryption key. Used by deployment instances.",
   }),
+  role: setting(["--role <role>", "THREADMILL_ROLE"], oneOf(["all", "api", "worker"]), {
+    visibility: "public",
+    default: "all",
+    meaning:
+      "What the process does: `all`; `api` serves HTTP and executes no runs; `worker` executes runs and serves only `/ok` and `/metrics`. `api` and `worker` require Postgres. See [Scaling](scaling.md#roles).",
+  }),
   listen_fd: setting("--listen-fd <number>", integer(3, 1_024), {
     meaning: "Use an inherited listening socket with this file descriptor instead of `--host` and `--port`.",
   }),

@@ -23,8 +23,9 @@ const OLD_GENERATION_MB = 1024;
 /** A worker executes few calls concurrently, and connections must remain for the agent server. */
 const POOL_SIZE = 4;
 
-/** Connections to Postgres when all workers are in use. */
-export const EXPERIMENT_CONNECTIONS = Object.keys(MEMORY_MB).length * maxConnections(POOL_SIZE);
+/** Connections to Postgres when the worker that stores traces is in use, and when all workers are. */
+export const TRACE_CONNECTIONS = maxConnections(POOL_SIZE);
+export const EXPERIMENT_CONNECTIONS = Object.keys(MEMORY_MB).length * TRACE_CONNECTIONS;
 
 export interface ExperimentsOptions {
   database: { file: string; synchronous: "full" | "normal" } | { url: string };
