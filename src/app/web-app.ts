@@ -150,6 +150,9 @@ function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAp
   serveQuery(appRunRoutes.listAllRuns, async ({ caller, query, context }) =>
     context.json(await run_overview.list(caller, query)),
   );
+  serveQuery(appRunRoutes.getRunPreviews, async ({ caller, query, context }) =>
+    context.json(await run_overview.previews(caller, query.run_id)),
+  );
   serveQuery(appRunRoutes.getRunThroughput, async ({ caller, context }) =>
     context.json(await run_overview.throughput(caller)),
   );

@@ -15,6 +15,15 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
     suites: ["test/http/app-api.test.ts"],
   },
   {
+    name: "isolation: previews show the runs of other workspaces",
+    file: "src/agent-server/storage/run-overview.ts",
+    replace: [
+      '.as("output"))\n      .where("tenant_id", "=", tenant_id)',
+      '.as("output"))\n      .where("tenant_id", ">=", tenant_id.slice(0, 0))',
+    ],
+    suites: ["test/http/app-api.test.ts"],
+  },
+  {
     name: "isolation: searches run on the serving thread",
     file: "src/platform/database/sqlite/sqlite.ts",
     replace: ["search: txOn(searcher)", "search: txOn(runnerOn(reader))"],

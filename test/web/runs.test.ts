@@ -65,6 +65,28 @@ describeInBrowser("the runs", () => {
     expect(new URL(page.url()).search).toBe("?status=active");
   });
 
+  it("have previews of their inputs, and of their outputs or errors", async () => {
+    const content = "Where is my order?\nIt has the number 7.";
+    const running = await newRun(SLOW);
+    const asked = await newRun({
+      assistant_id: "talk",
+      input: { topic: "orders", messages: [{ role: "user", content }] },
+    });
+    const failed = await newRun({ assistant_id: "fails", input: { steps: ["in"] } });
+    const page = await web.open("/runs");
+    await rowOf(page, asked).getByText("Where is my order? It has the number 7.").waitFor();
+    await rowOf(page, asked).getByText("yes", { exact: true }).waitFor();
+    await rowOf(page, failed).getByText('{"steps":["in"]}').waitFor();
+    await rowOf(page, failed)
+      .locator(".text-error")
+      .getByText(/Error: /)
+      .waitFor();
+    await rowOf(page, running).getByText('"door":null').waitFor();
+    // The page reads the output when the run has ended.
+    await web.service.request("POST", `/threads/${running.thread_id}/runs/${running.run_id}/cancel?wait=1`);
+    await rowOf(page, running).getByText('{"steps":["in"').nth(1).waitFor();
+  });
+
   it("are cancelled several at a time: the selected ones, or all that wait", async () => {
     const thread_id = await newThread();
     const [first, second, third] = [

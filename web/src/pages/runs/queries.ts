@@ -3,6 +3,8 @@ import type {
   RunMonitoring,
   RunOverviewItem,
   RunOverviewPage,
+  RunPreview,
+  RunPreviews,
   RunThroughput,
 } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { Run } from "../../../../src/agent-server/contract/records.ts";
@@ -98,6 +100,39 @@ export const runQuery = (run_id: string) =>
     },
     refetchInterval: ({ state }) => (state.data?.ended_at === null ? LIST_POLL_MS : false),
   });
+
+/** Previews of a run's input and output, which do not change after the run has ended. Null if the run does not exist. */
+export const previewQuery = ({ run_id, ended_at }: RunOverviewItem) =>
+  queryOptions({
+    queryKey: ["run", "preview", run_id, ended_at !== null],
+    queryFn: () => readPreview(run_id),
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+/** The server's limit for a request. */
+const MAX_PREVIEWS = 50;
+
+type Previews = ReadonlyMap<string, RunPreview>;
+
+/** Collects the runs of the rows that are rendered at once. */
+let batch: { run_ids: string[]; previews: Promise<Previews> } | undefined;
+
+async function readPreview(run_id: string): Promise<RunPreview | null> {
+  if (!batch || batch.run_ids.length === MAX_PREVIEWS) {
+    const run_ids: string[] = [];
+    batch = { run_ids, previews: Promise.resolve().then(() => readPreviews(run_ids)) };
+  }
+  batch.run_ids.push(run_id);
+  return (await batch.previews).get(run_id) ?? null;
+}
+
+async function readPreviews(run_id: readonly string[]): Promise<Previews> {
+  batch = undefined;
+  const { previews } = await api.get<RunPreviews>("/app/api/runs/previews", { query: { run_id } });
+  return new Map(previews.map((each) => [each.run_id, each]));
+}
 
 export type RunKey = Pick<RunOverviewItem, "thread_id" | "run_id">;
 
