@@ -171,6 +171,9 @@ function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAp
   serveQuery(tracePageRoutes.listTraces, async ({ caller, body }) =>
     jsonText((await tracePages.list(caller, body)).json),
   );
+  serveQuery(tracePageRoutes.readUsage, async ({ caller, body }) =>
+    jsonText((await tracePages.usage(caller, body)).json),
+  );
   serveQuery(queuePageRoutes.listQueueOverviews, async ({ caller, query }) =>
     jsonText((await annotationQueues.overview(caller, query)).json),
   );

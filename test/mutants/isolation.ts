@@ -24,6 +24,12 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
     suites: ["test/http/app-api.test.ts"],
   },
   {
+    name: "isolation: tokens and costs are those of other workspaces, too",
+    file: "src/experiments/storage/traces/outcome-sums.ts",
+    replace: ['where("tenant_id", "=", tenant_id)', 'where("tenant_id", ">=", tenant_id.slice(0, 0))'],
+    suites: ["test/traces/trace-page.test.ts"],
+  },
+  {
     name: "isolation: searches run on the serving thread",
     file: "src/platform/database/sqlite/sqlite.ts",
     replace: ["search: txOn(searcher)", "search: txOn(runnerOn(reader))"],

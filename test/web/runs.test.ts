@@ -219,6 +219,7 @@ describeInBrowser("the monitoring", () => {
     await choose("Assistant", "Any assistant");
     await page.getByRole("link", { name: "chain" }).waitFor();
     expect(new URL(page.url()).search).toBe("?range=30d");
+    await page.getByText("$0.250").first().waitFor();
     expect(await cellsOf(page, "All assistants")).toEqual([
       "All assistants",
       "25",
@@ -228,10 +229,9 @@ describeInBrowser("the monitoring", () => {
       "5.28 s",
       "250 ms",
       "250 ms",
-      "–",
-      "–",
+      "1,000",
+      "$0.250",
     ]);
-    await page.getByText("$0.250").waitFor();
     expect(await cellsOf(page, "chain")).toEqual([
       "chain",
       "24",
@@ -251,8 +251,10 @@ describeInBrowser("the monitoring", () => {
       ["Error rate", "errors 50 %"],
       ["Duration", "p50 2.50 s, p99 5.91 s"],
       ["Queue time", "p50 250 ms, p99 250 ms"],
+      ["Tokens", "total 1,000, output 100"],
+      ["Cost", "total $0.250"],
     ] as const) {
-      expect(await textOf(page, name)).toMatch(/(runs 0, errors 0|–)$/);
+      expect(await textOf(page, name)).toMatch(/(runs 0, errors 0|total 0, output 0|total \$0|–)$/);
       await chart(page, name).hover({ position: await positionOf(page, name) });
       expect(await textOf(page, name)).toContain(`: ${text}`);
     }
@@ -276,6 +278,9 @@ describeInBrowser("the monitoring", () => {
       assistant: ids.chain,
     };
     await chart(page, "Duration").click({ position: await positionOf(page, "Duration") });
+    await expectRuns(4, { ...bucket, status: undefined });
+    await page.goBack();
+    await chart(page, "Cost").click({ position: await positionOf(page, "Cost") });
     await expectRuns(4, { ...bucket, status: undefined });
     await page.goBack();
     await chart(page, "Error rate").click({ position: await positionOf(page, "Error rate") });

@@ -8,7 +8,7 @@ import type {
   RunThroughput,
 } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { Run } from "../../../../src/agent-server/contract/records.ts";
-import type { RunStats } from "../../../../src/experiments/contract/runs.ts";
+import type { UsageOverTime } from "../../../../src/experiments/contract/traces/app-traces.ts";
 import { api } from "../../api/request.ts";
 import { DEFAULT_RANGE, type MonitoringSearch, type RunsSearch, SPANS, STATUS_GROUPS } from "./page.ts";
 
@@ -16,6 +16,7 @@ import { DEFAULT_RANGE, type MonitoringSearch, type RunsSearch, SPANS, STATUS_GR
 const LIST_POLL_MS = 2_000;
 const THROUGHPUT_POLL_MS = 5_000;
 const MONITORING_POLL_MS = 30_000;
+const USAGE_POLL_MS = 60_000;
 
 /** Key prefix of the queries whose results change with the runs, except queries of the thread page. */
 export const runsKey = ["runs"] as const;
@@ -70,24 +71,14 @@ export const monitoringQuery = ({ range = DEFAULT_RANGE, assistant }: Monitoring
     placeholderData: keepPreviousData,
   });
 
-/**
- * Tokens and costs of the traced runs of an assistant that started at `from` or later. The metadata of a trace contains its assistant.
- * Does not poll, because the query reads the metadata of all traces since `from`.
- */
-export const usageQuery = (assistant_id: string, from: string) =>
+/** Tokens and costs of traced runs, in the buckets of {@link monitoringQuery}. Reads the metadata of all traces in the time range. */
+export const usageQuery = ({ from, until, bucket_ms }: RunMonitoring, assistant_id: string | undefined) =>
   queryOptions({
-    queryKey: ["usage", assistant_id, from],
+    queryKey: ["usage", from, until, assistant_id],
     queryFn: ({ signal }) =>
-      api.post<RunStats>(
-        "/api/v1/runs/stats",
-        {
-          is_root: true,
-          start_time: from,
-          filter: `and(eq(metadata_key, "assistant_id"), eq(metadata_value, ${JSON.stringify(assistant_id)}))`,
-        },
-        { signal },
-      ),
-    staleTime: 60_000,
+      api.post<UsageOverTime>("/app/api/traces/usage", { from, until, bucket_ms, assistant_id }, { signal }),
+    refetchInterval: USAGE_POLL_MS,
+    placeholderData: keepPreviousData,
   });
 
 /** A run by ID. Null if the run does not exist. */
