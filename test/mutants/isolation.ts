@@ -30,6 +30,12 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
     suites: ["test/traces/trace-page.test.ts"],
   },
   {
+    name: "isolation: the code of evaluators has access to the network",
+    file: "src/app/web-app.ts",
+    replace: ["default-src 'none'", "default-src *"],
+    suites: ["test/security/origins.test.ts"],
+  },
+  {
     name: "isolation: searches run on the serving thread",
     file: "src/platform/database/sqlite/sqlite.ts",
     replace: ["search: txOn(searcher)", "search: txOn(runnerOn(reader))"],
