@@ -222,6 +222,25 @@ describeInBrowser("experiments that the page runs", () => {
     });
   });
 
+  it("keep a thread for each example, and are deleted with these", async () => {
+    const countOf = async (experiment: string) =>
+      (await web.service.request("POST", "/threads/count", { metadata: { experiment } })).body;
+    const page = await web.open(`/experiments/datasets/${dataset}`);
+    for (const name of ["kept", "other"]) {
+      await run(page, name);
+      await page.getByText(`${name} has ended.`).waitFor();
+      expect(await countOf(name)).toBe(6);
+    }
+    await page.getByRole("button", { name: "Actions for kept" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete experiment “kept”?" });
+    await dialog.getByLabel("Also delete the 6 kept threads").check();
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByText("Experiment deleted").waitFor();
+    expect([await countOf("kept"), await countOf("other"), await sessionOf("kept")]).toEqual([0, 6, undefined]);
+  });
+
   it("say that a name is taken, and keep what was entered", async () => {
     const page = await web.open(`/experiments/datasets/${dataset}`, { refused: [409] });
     await request("POST", "/sessions", { name: "taken", reference_dataset_id: dataset });
@@ -666,7 +685,7 @@ describeInBrowser("the pages of experiments", () => {
       await form.getByLabel("Expected output").fill('{"answer": "yes"}');
       await form.getByLabel("Splits").fill(splits);
       await form.getByRole("button", { name: "Add example" }).click();
-      await page.getByRole("dialog", { name: "Example" }).getByText(question).first().waitFor();
+      await page.getByRole("dialog", { name: "Example", exact: true }).getByText(question).first().waitFor();
       await page.keyboard.press("Escape");
     };
     await add("Is it open on Sunday?", "test, hard");

@@ -5,6 +5,7 @@ import type { Session } from "../../../../../src/experiments/contract/sessions.t
 import { api } from "../../../api/request.ts";
 import { createStore } from "../../../store.ts";
 import { EXPERIMENTS } from "../queries.ts";
+import { keptBy } from "../sessions/kept-threads.tsx";
 import { runCode } from "./code-evaluator.ts";
 
 export interface ExperimentOrder {
@@ -171,7 +172,7 @@ async function runExample(
     langsmith_tracer: { project_name: name },
     ...(keep_threads && {
       on_completion: "keep",
-      metadata: { experiment: name, example_id: id },
+      metadata: { ...keptBy(session_id), experiment: name, example_id: id },
     }),
   });
   const run = {
