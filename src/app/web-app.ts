@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RouteConfig } from "@hono/zod-openapi";
@@ -49,6 +49,7 @@ export function serveWebApp(app: App, options: WebAppOptions): void {
   const page = pageHandler(web_dir, prefix);
   const files = fileHandler(web_dir, prefix);
   app.get("/app", page);
+  app.get("/app/evaluator", evaluatorSandbox);
   app.get("/app/*", (context, next) => {
     const { path } = context.req;
     if (path.startsWith(`${prefix}/app/api/`)) return next();
@@ -100,6 +101,50 @@ const notBuilt = html`<!doctype html>
 </body>
 </html>`;
 
+/**
+ * Runs the code evaluators of experiments. The document has an opaque origin, and its policy also applies to its worker: the code has no
+ * access to the network, to the web app, or to stored data. The web app removes the document if the code does not end in time.
+ */
+const EVALUATOR_SCRIPT = `
+const worker = () => {
+  onmessage = async ({ data: { code, row }, ports: [port] }) => {
+    try {
+      const evaluate = new (async () => {}).constructor("run", "example", code);
+      port.postMessage({ value: row && (await evaluate(row.run, row.example)) });
+    } catch (error) {
+      port.postMessage({ error: String(error?.name ?? "Error"), message: String(error?.message ?? error) });
+    }
+  };
+};
+onmessage = ({ data, ports }) => {
+  const url = URL.createObjectURL(new Blob(["(" + worker + ")()"], { type: "text/javascript" }));
+  new Worker(url).postMessage(data, ports);
+};
+`;
+
+/** A policy of the web app that permits this would permit it for the code of the web app, too. */
+const EVALUATOR_POLICY = [
+  "sandbox allow-scripts",
+  "default-src 'none'",
+  `script-src 'sha256-${hash("sha256", EVALUATOR_SCRIPT, "base64")}' 'unsafe-eval'`,
+  "worker-src blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'self'",
+].join("; ");
+
+const EVALUATOR_PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Evaluator</title><script>${EVALUATOR_SCRIPT}</script></html>`;
+
+/** Each evaluation loads the document. */
+const EVALUATOR_MAX_AGE_S = 300;
+
+function evaluatorSandbox(context: Context) {
+  context.header("content-security-policy", EVALUATOR_POLICY);
+  context.header("x-content-type-options", "nosniff");
+  context.header("cache-control", `max-age=${EVALUATOR_MAX_AGE_S}`);
+  return context.html(EVALUATOR_PAGE);
+}
+
 /** Redirects links from the `langsmith` client and the official command-line tools to the web app. Ignores the workspace in a link. */
 function serveClientLinks(app: App, prefix: string): void {
   const redirect = (context: Context, path: string, query: Record<string, string> = {}) => {
@@ -150,6 +195,9 @@ function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAp
   serveQuery(appRunRoutes.listAllRuns, async ({ caller, query, context }) =>
     context.json(await run_overview.list(caller, query)),
   );
+  serveQuery(appRunRoutes.getRunPreviews, async ({ caller, query, context }) =>
+    context.json(await run_overview.previews(caller, query.run_id)),
+  );
   serveQuery(appRunRoutes.getRunThroughput, async ({ caller, context }) =>
     context.json(await run_overview.throughput(caller)),
   );
@@ -167,6 +215,9 @@ function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAp
   );
   serveQuery(tracePageRoutes.listTraces, async ({ caller, body }) =>
     jsonText((await tracePages.list(caller, body)).json),
+  );
+  serveQuery(tracePageRoutes.readUsage, async ({ caller, body }) =>
+    jsonText((await tracePages.usage(caller, body)).json),
   );
   serveQuery(queuePageRoutes.listQueueOverviews, async ({ caller, query }) =>
     jsonText((await annotationQueues.overview(caller, query)).json),

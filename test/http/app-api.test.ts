@@ -7,7 +7,7 @@ import { type EndedRun, insertEndedRuns } from "../support/rows.ts";
 import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
 import { ADMIN, closedService, newCaller, newWorkspace } from "./callers.ts";
-import { Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 const RUNS = "/app/api/runs";
 const LATER = { assistant_id: "chain", input: { steps: ["in"] }, after_seconds: 3600 };
@@ -121,6 +121,41 @@ describe.each(databases)("the runs of a workspace on %s", (database) => {
     });
   });
 
+  it("have previews of their inputs and outputs, except of large ones", async () => {
+    const ended = async (body: object, thread_id?: string): Promise<Wire> => {
+      const run = await api.newRun(thread_id ?? (await api.newThread()), body);
+      await api.join(run);
+      return run;
+    };
+    const question = { role: "user", content: "Where is my order?" };
+    const asked = await ended({ assistant_id: "talk", input: { topic: "orders", messages: [question] } });
+    const long = await ended({ ...AT_ONCE, input: { steps: ["y".repeat(1_000)] } });
+    const large = await ended({ ...AT_ONCE, input: { steps: ["x".repeat(200_000)] } });
+    const failed = await ended({ assistant_id: "fails", input: { steps: ["in"] } });
+    const paused = await ended({ assistant_id: "gate", input: { steps: [] } });
+    const resumed = await ended({ assistant_id: "gate", command: { resume: "Approved" } }, paused.thread_id);
+    const running = await api.runningSlow(await api.newThread());
+    const runs = [asked, long, large, failed, resumed, running];
+    const query = [...idsOf(runs), UNKNOWN_ID].map((id) => `run_id=${id}`).join("&");
+    const { previews } = await api.get(`${RUNS}/previews?${query}`);
+    const of = (run: Wire) => previews.find(({ run_id }: Wire) => run_id === run.run_id);
+    expect(previews).toHaveLength(runs.length);
+    expect(of(asked)).toEqual({ run_id: asked.run_id, input: "Where is my order?", output: "yes" });
+    expect(of(long)).toMatchObject({
+      input: expect.stringMatching(/^\{"steps":\["y{189}…$/),
+      output: expect.stringMatching(/^\{"steps":\["y{189}…$/),
+    });
+    expect(of(large)).toMatchObject({ input: null, output: null });
+    expect(of(failed)).toMatchObject({ input: '{"steps":["in"]}', output: null });
+    expect(of(resumed)).toMatchObject({ input: "Approved" });
+    expect(of(running)).toMatchObject({ input: expect.stringContaining("in"), output: null });
+    await api.cancel(running);
+    const status = async (ids: string[]) =>
+      (await api.send("GET", `${RUNS}/previews?${ids.map((id) => `run_id=${id}`).join("&")}`)).status;
+    const many = Array.from({ length: 50 }, () => randomUUID());
+    expect([await status(many), await status([...many, randomUUID()]), await status([])]).toEqual([200, 422, 422]);
+  });
+
   it.each([
     "status=done",
     "cursor=1",
@@ -173,6 +208,10 @@ describe.each(databases)("the throughput of a workspace on %s", (database) => {
     expect(total(await throughput(stranger), "accepted")).toBe(0);
     expect((await api.call("GET", RUNS, undefined, stranger)).runs).toEqual([]);
     expect((await api.call("GET", `${RUNS}?run_id=${one.run_id}`, undefined, stranger)).runs).toEqual([]);
+    const previews = (as: Record<string, string>) =>
+      api.call("GET", `${RUNS}/previews?run_id=${one.run_id}`, undefined, as);
+    expect((await previews(stranger)).previews).toEqual([]);
+    expect((await previews(caller)).previews).toMatchObject([{ input: '{"steps":["in"]}' }]);
 
     await api.call("POST", `${of(slow)}/cancel?wait=1&action=rollback`, undefined, caller);
     expect(total(await throughput(caller), "accepted")).toBe(3);

@@ -108,6 +108,8 @@ describe.each(databases)("encryption.path on %s", (database) => {
     });
     const [run] = await call("GET", `/threads/${thread_id}/runs`);
     expect(run).toMatchObject({ metadata: { note: MARKER }, kwargs: { input: { text: MARKER } } });
+    const { previews } = await call("GET", `/app/api/runs/previews?run_id=${run.run_id}`);
+    expect(previews).toEqual([{ run_id: run.run_id, input: MARKER, output: values.answer }]);
     const replayed = await service.request("GET", `/threads/${thread_id}/runs/${run.run_id}/stream`, undefined, {
       ...ACME,
       "last-event-id": "-1",

@@ -110,7 +110,7 @@ describe.each(databases)("every route on %s", (database) => {
     expect(
       open.filter(
         (path) =>
-          !/^(\/ok|\/info|\/|\/app(\/\*)?|(\/api-host)?\/o\/.*|\/prompts\/.*|((\/api)?\/v2|\/api\/v1)?\/public\/.*|(\/api\/v1)?\/feedback\/tokens\/[^/]+|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+|\/ui\/[^/]+\/[^/]+)$/.test(
+          !/^(\/ok|\/info|\/|\/app(\/\*|\/evaluator)?|(\/api-host)?\/o\/.*|\/prompts\/.*|((\/api)?\/v2|\/api\/v1)?\/public\/.*|(\/api\/v1)?\/feedback\/tokens\/[^/]+|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+|\/ui\/[^/]+\/[^/]+)$/.test(
             path,
           ),
       ),

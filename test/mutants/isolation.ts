@@ -17,6 +17,27 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
     suites: ["test/http/app-api.test.ts"],
   },
   {
+    name: "isolation: previews show the runs of other workspaces",
+    file: "src/agent-server/storage/run-overview.ts",
+    replace: [
+      '.as("output"))\n      .where("tenant_id", "=", tenant_id)',
+      '.as("output"))\n      .where("tenant_id", ">=", tenant_id.slice(0, 0))',
+    ],
+    suites: ["test/http/app-api.test.ts"],
+  },
+  {
+    name: "isolation: tokens and costs are those of other workspaces, too",
+    file: "src/experiments/storage/traces/outcome-sums.ts",
+    replace: ['where("tenant_id", "=", tenant_id)', 'where("tenant_id", ">=", tenant_id.slice(0, 0))'],
+    suites: ["test/traces/trace-page.test.ts"],
+  },
+  {
+    name: "isolation: the code of evaluators has access to the network",
+    file: "src/app/web-app.ts",
+    replace: ["default-src 'none'", "default-src *"],
+    suites: ["test/security/origins.test.ts"],
+  },
+  {
     name: "isolation: searches run on the serving thread",
     file: "src/platform/database/sqlite/sqlite.ts",
     replace: ["search: txOn(searcher)", "search: txOn(runnerOn(reader))"],

@@ -56,6 +56,20 @@ describe("an open service", () => {
   const send = (method: string, path: string, headers: Record<string, string>) =>
     api.send(method as "GET", path, ["POST", "PUT"].includes(method) ? {} : undefined, { host: HOST, ...headers });
 
+  it("runs the code of evaluators in a document that has no access to anything", async () => {
+    const { status, headers } = await send("GET", "/app/evaluator", {});
+    expect(status).toBe(200);
+    expect(headers.get("content-security-policy")?.split("; ")).toEqual([
+      "sandbox allow-scripts",
+      "default-src 'none'",
+      expect.stringMatching(/^script-src 'sha256-[^']+' 'unsafe-eval'$/),
+      "worker-src blob:",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'self'",
+    ]);
+  });
+
   it.each(FOREIGN)("refuses pages of %s, whatever they ask for", async (origin) => {
     for (const [method, path] of [...SHARED, ...REPLACED_HEADERS])
       for (const asked of [method, "OPTIONS"])

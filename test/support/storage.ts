@@ -14,11 +14,15 @@ export interface TestStorage {
   close(): Promise<void>;
 }
 
-/** Opens a database of the service, by itself, on what {@link createDatabase} made. */
-export const openOn = (at: TestDatabase): Database =>
+/**
+ * Opens a database of the service, by itself, on what {@link createDatabase} made.
+ *
+ * @param file one of the two files of SQLite
+ */
+export const openOn = (at: TestDatabase, file: "threadmill.db" | "experiments.db" = "threadmill.db"): Database =>
   at.url
     ? openPostgres({ url: at.url, log: createLog("silent") })
-    : openSqlite({ file: join(at.data_dir, "threadmill.db"), synchronous: "normal", clock: systemClock });
+    : openSqlite({ file: join(at.data_dir, file), synchronous: "normal", clock: systemClock });
 
 /** A fresh, migrated database. */
 export async function openTestStorage(name: DatabaseName): Promise<TestStorage> {

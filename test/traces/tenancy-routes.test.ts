@@ -47,6 +47,10 @@ const callsOf = (ids: Record<string, string>): Record<string, Call> => {
     "post /app/api/reprice": { status: 404, body: { session_id } },
     "get /app/api/traces/{trace_id}": { status: 404 },
     "post /app/api/traces/query": { status: 404, body: { session_id } },
+    "post /app/api/traces/usage": {
+      status: 200,
+      body: { from: "2026-01-31T00:00:00Z", until: "2026-02-01T00:00:00Z", bucket_ms: 3_600_000 },
+    },
     "post /api/v1/feedback": { status: 404, body: { session_id, key: "k", score: 1 } },
     "get /api/v1/feedback": { status: 200, query: `run=${run_id}` },
     "get /api/v1/feedback/{feedback_id}": { status: 404 },

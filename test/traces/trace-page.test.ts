@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tracePageOperations } from "../../src/experiments/traces/trace-pages.ts";
 import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
 import type { Scenario } from "../http/scenario.ts";
 import { databases } from "../support/databases.ts";
+import { openOn } from "../support/storage.ts";
 import { run, TraceClient } from "./trace-client.ts";
 
 const encoded = (cursor: unknown) => Buffer.from(JSON.stringify(cursor)).toString("base64url");
@@ -36,6 +38,66 @@ describe.each(databases)("the runs of a trace for its page, on %s", (database) =
     expect([second.runs.length, second.next]).toEqual([5, null]);
     const orders = [root, ...children].map(({ dotted_order }) => dotted_order).sort();
     expect([...first.runs, ...second.runs].map(({ dotted_order }) => dotted_order)).toEqual(orders);
+  });
+
+  it("are summed by assistant and time", async () => {
+    const stranger = new TraceClient(api.service, await newCaller(api, { tenant_id: await newWorkspace(api) }));
+    const headers = await newCaller(api, { tenant_id: await newWorkspace(api) });
+    const own = new TraceClient(api.service, headers);
+    const [one, two] = [randomUUID(), randomUUID()];
+    const HOUR = 3_600_000;
+    /** A trace whose model used tokens. It ends a second after `at`. */
+    const trace = (at: number, input_tokens: number, assistant_id?: string, more: object = {}) => {
+      const root = run({ at, extra: { metadata: { assistant_id, ...more } } });
+      const usage_metadata = { input_tokens, output_tokens: 1, total_cost: input_tokens / 100 };
+      return [root, run({ at, parent: root, run_type: "llm", extra: { metadata: { usage_metadata, assistant_id } } })];
+    };
+    const traces = [
+      ...[trace(0, 10, one), trace(1, 20, two), trace(HOUR - 500, 30, one), trace(-500, 40, one), trace(5, 50)],
+      ...[trace(3 * HOUR, 60, one), trace(-2 * HOUR, 70, one), trace(6, 80, one, { deployment_id: randomUUID() })],
+    ];
+    const pending = run({ at: 7, end_time: undefined, outputs: undefined, extra: { metadata: { assistant_id: one } } });
+    await own.post(...traces.flat(), pending);
+    await stranger.post(...trace(0, 90, one));
+    const noon = Date.UTC(2026, 0, 31, 12);
+    const at = (ms: number) => new Date(noon + ms).toISOString();
+    const query = { from: at(-HOUR), until: at(2 * HOUR), bucket_ms: HOUR };
+    const usage = async (body: object) => (await request("POST", "/usage", { ...query, ...body }, headers)).body;
+    const sums = (tokens: number, traces: number) => ({
+      total_tokens: tokens + traces,
+      completion_tokens: traces,
+      total_cost: tokens / 100,
+    });
+    const bucket = (ms: number, tokens: number, traces: number) => ({
+      at: at(ms).replace("Z", "+00:00"),
+      ...sums(tokens, traces),
+    });
+    expect(await usage({})).toEqual({
+      total: sums(100, 4),
+      buckets: [bucket(0, 70, 3), bucket(HOUR, 30, 1)],
+      assistants: [
+        { assistant_id: one, ...sums(80, 3) },
+        { assistant_id: two, ...sums(20, 1) },
+      ],
+      incomplete_until: null,
+    });
+    expect(await usage({ assistant_id: two })).toMatchObject({ total: sums(20, 1), buckets: [bucket(0, 20, 1)] });
+    expect(await usage({ from: at(4 * HOUR), until: at(5 * HOUR) })).toEqual({
+      total: { total_tokens: null, completion_tokens: null, total_cost: null },
+      buckets: [],
+      assistants: [],
+      incomplete_until: null,
+    });
+    const status = async (body: object) => (await request("POST", "/usage", { ...query, ...body }, headers)).status;
+    expect([await status({ bucket_ms: 60_000 }), await status({ until: at(-HOUR) })]).toEqual([422, 422]);
+    // Only the traces that started last are read, if there are more than the limit.
+    const storage = openOn(api.service.database, "experiments.db");
+    const { tenant_id } = (await api.call("GET", "/app/api/session", undefined, headers)) as { tenant_id: string };
+    const [from, until] = [query.from, query.until].map((time) => Date.parse(time) * 1000) as [number, number];
+    const caller = { tenant_id, user_id: "local", scopes: [] };
+    const cut = await tracePageOperations(storage).usage(caller, { from, until, bucket_ms: HOUR }, 2);
+    expect(cut).toMatchObject({ total: sums(30, 1), incomplete_until: at(7).replace("Z", "+00:00") });
+    await storage.close();
   });
 
   it("are in the order of the tree, with what a row shows and without payloads", async () => {

@@ -39,6 +39,8 @@ export interface OpenOptions {
   key?: string;
   /** Answers that are meant to fail, by status: the browser writes a line to the console for each. */
   refused?: readonly number[];
+  /** Code of the page is meant to break a content security policy: the browser writes a line for that, too. */
+  blocked?: boolean;
   /** The connection is meant to break: the browser writes a line for that, too. */
   loses?: boolean;
 }
@@ -76,7 +78,7 @@ export class WebTest {
    * @param path below /app: `/settings`
    */
   async open(path: string, options: OpenOptions = {}): Promise<Page> {
-    const { theme = "light", narrow = false, key, refused = [], loses = false } = options;
+    const { theme = "light", narrow = false, key, refused = [], blocked = false, loses = false } = options;
     const [width, height] = SIZES[narrow ? 1 : 0];
     const page = await this.#context.newPage();
     const session = await this.#context.newCDPSession(page);
@@ -88,6 +90,7 @@ export class WebTest {
     page.on("console", (message) => {
       const isExpected =
         refused.some((status) => message.text().includes(`status of ${status}`)) ||
+        (blocked && /Content Security Policy/.test(message.text())) ||
         (loses && /net::ERR_(INTERNET_DISCONNECTED|NETWORK_CHANGED)/.test(message.text()));
       if (!isExpected) this.#problems.push(`${path}: ${message.type()}: ${message.text()}`);
     });

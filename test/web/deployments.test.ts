@@ -137,10 +137,34 @@ describeInBrowser("the deployments", () => {
     await page.getByRole("heading", { name: "Experiments" }).waitFor();
     expect(await target.count()).toBe(0);
 
-    await page.goto(`${web.url}/app/threads/${thread_id}`);
+    await page.goto(`${web.url}/app/threads`);
+    await page.getByRole("table", { name: "Threads" }).getByRole("link").first().click();
     await page.getByRole("list", { name: "History" }).waitFor();
+    const { pathname, search } = new URL(page.url());
+    expect([pathname, search]).toEqual([`/app/threads/${thread_id}`, "?target=shop"]);
     await choose(/^This server/);
     await page.getByText("No threads yet").waitFor();
+    expect(new URL(page.url()).search).toBe("");
+    await page.goBack();
+    await page.getByRole("list", { name: "History" }).waitFor();
+    expect(await target.innerText()).toBe("shop");
+    await page.goForward();
+    await page.getByText("No threads yet").waitFor();
+    expect(await target.innerText()).toBe("This server");
+
+    // The link of a thread, in the browser of a colleague who has not chosen the deployment, and one who has chosen another.
+    const other = await web.open(`${pathname.slice("/app".length)}${search}`);
+    await other.getByRole("list", { name: "History" }).getByText("changed answer").waitFor();
+    expect(await other.getByRole("combobox", { name: "Target" }).innerText()).toBe("shop");
+    await other.getByRole("navigation").getByRole("link", { name: "Threads" }).first().click();
+    await other.getByRole("table", { name: "Threads" }).getByText("Idle").waitFor();
+    expect(new URL(other.url()).search).toBe("?target=shop");
+    const here = (await web.service.request("POST", "/threads", {})).body.thread_id;
+    await other.evaluate("localStorage.setItem('threadmill.target', 'shop')");
+    await other.goto(`${web.url}/app/threads/${here}`);
+    await other.getByRole("button", { name: `Copy ID ${here}` }).waitFor();
+    expect(await other.getByRole("combobox", { name: "Target" }).innerText()).toBe("This server");
+    await other.close();
     await page.evaluate("localStorage.setItem('threadmill.target', 'gone')");
     await page.goto(`${web.url}/app/agents`);
     await page.getByText('Deployment "gone" is no longer live').first().waitFor();

@@ -160,6 +160,87 @@ describeInBrowser("experiments that the page runs", () => {
     await expectAccessible(page);
   });
 
+  it("evaluate with code that has no access to the network or the page, and that ends in time", async () => {
+    const page = await web.open(`/experiments/datasets/${dataset}`, { blocked: true });
+    const name = "with code";
+    await page.getByRole("button", { name: "Run experiment" }).click();
+    const form = page.getByRole("dialog", { name: "Run experiment" });
+    await form.getByLabel("Assistant", { exact: true }).click();
+    await page.getByRole("option", { name: "answers" }).click();
+    await form.getByLabel("Name", { exact: true }).fill(name);
+    await form.getByLabel("JSON match").uncheck();
+    await form.getByLabel("Code").check();
+    await form.getByLabel("Name of the score").fill("checked");
+    await form.getByLabel("Function body").fill("return {");
+    await expectAccessible(page);
+    await form.getByRole("button", { name: "Run experiment" }).click();
+    await form
+      .getByRole("alert")
+      .getByText(/The code of the evaluator is invalid \(SyntaxError: /)
+      .waitFor();
+    const code = `
+      switch (run.inputs.question) {
+        case "one?": return { score: example.outputs.answer === run.outputs.answer, comment: "as expected" };
+        case "two?": throw new TypeError("no score");
+        case "three?": for (;;);
+        case "four?": await fetch(${JSON.stringify(`${web.url}/app/api/session`)}, { mode: "no-cors" }); return { score: 0.5 };
+        default: return { score: typeof localStorage + typeof document };
+      }`;
+    await form.getByLabel("Function body").fill(code);
+    await form.getByRole("button", { name: "Run experiment" }).click();
+    await page.getByText(`${name} has ended.`).waitFor();
+    const { id, feedback_stats } = await sessionOf(name);
+    expect(feedback_stats.checked).toMatchObject({ n: 5, errors: 4, avg: 1 });
+    const feedback = await request("GET", `/feedback?session=${id}`);
+    const texts = feedback.map(({ score, comment }: { score: number | null; comment: string }) => [score, comment]);
+    expect(texts.sort(([, a]: string[], [, b]: string[]) => ((a as string) < (b as string) ? -1 : 1))).toEqual([
+      [null, "The evaluator returned neither a score (a number or a boolean) nor a value."],
+      [null, "TimeoutError: The function took longer than 5 s."],
+      [null, expect.stringMatching(/^TypeError: Failed to fetch/)],
+      [null, "TypeError: no score"],
+      [1, "as expected"],
+    ]);
+    await page.getByRole("region", { name }).getByRole("link", { name: "Open", exact: true }).click();
+    await page.getByRole("row", { name: /two\?/ }).click();
+    await page.getByRole("dialog").getByText("TypeError: no score").waitFor();
+    await page.getByRole("dialog").getByText("failed", { exact: true }).waitFor();
+    await expectAccessible(page);
+    expect(await page.getByRole("table").getByText("failed", { exact: true }).count()).toBe(4);
+    // The form offers the code again.
+    await page.goto(`${web.url}/app/experiments/datasets/${dataset}`);
+    await page.getByRole("button", { name: "Run experiment" }).click();
+    await form.getByLabel("Code").check();
+    expect(await form.getByLabel("Function body").inputValue()).toBe(code);
+    await takePictures(web, "evaluated", `/experiments/sessions/${id}`, async (shown) => {
+      await shown.getByRole("row", { name: /two\?/ }).click();
+      await shown.getByRole("dialog").getByText("TypeError: no score").waitFor();
+    });
+    await takePictures(web, "run-experiment", `/experiments/datasets/${dataset}`, async (shown) => {
+      await shown.getByRole("button", { name: "Run experiment" }).click();
+      await shown.getByRole("dialog").getByLabel("Code").check();
+      await shown.getByLabel("Function body").scrollIntoViewIfNeeded();
+    });
+  });
+
+  it("keep a thread for each example, and are deleted with these", async () => {
+    const countOf = async (experiment: string) =>
+      (await web.service.request("POST", "/threads/count", { metadata: { experiment } })).body;
+    const page = await web.open(`/experiments/datasets/${dataset}`);
+    for (const name of ["kept", "other"]) {
+      await run(page, name);
+      await page.getByText(`${name} has ended.`).waitFor();
+      expect(await countOf(name)).toBe(6);
+    }
+    await page.getByRole("button", { name: "Actions for kept" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete experiment “kept”?" });
+    await dialog.getByLabel("Also delete the 6 kept threads").check();
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByText("Experiment deleted").waitFor();
+    expect([await countOf("kept"), await countOf("other"), await sessionOf("kept")]).toEqual([0, 6, undefined]);
+  });
+
   it("say that a name is taken, and keep what was entered", async () => {
     const page = await web.open(`/experiments/datasets/${dataset}`, { refused: [409] });
     await request("POST", "/sessions", { name: "taken", reference_dataset_id: dataset });
@@ -604,7 +685,7 @@ describeInBrowser("the pages of experiments", () => {
       await form.getByLabel("Expected output").fill('{"answer": "yes"}');
       await form.getByLabel("Splits").fill(splits);
       await form.getByRole("button", { name: "Add example" }).click();
-      await page.getByRole("dialog", { name: "Example" }).getByText(question).first().waitFor();
+      await page.getByRole("dialog", { name: "Example", exact: true }).getByText(question).first().waitFor();
       await page.keyboard.press("Escape");
     };
     await add("Is it open on Sunday?", "test, hard");

@@ -121,11 +121,11 @@ describeInBrowser("the way from a row that got worse to the repaired agent", () 
       { inputs, outputs },
     ]);
 
-    await page.getByRole("dialog", { name: "Example" }).getByRole("button", { name: "Close" }).click();
-
-    // The agent is repaired.
+    // The agent is repaired. The example that was added is open beside the button that runs the next experiment.
+    await page.getByRole("dialog", { name: "Example" }).waitFor();
     await request("PATCH", `/assistants/${careless}`, { config: { configurable: { is_careless: false } } });
     await experiment(page, "careless", "third");
+    await page.getByRole("dialog", { name: "Example" }).getByRole("button", { name: "Close" }).click();
     await compare(page, "third");
     await verdict(page).getByText("No statistically significant differences from the baseline.").waitFor();
     await page.getByTitle(/^p = 1, McNemar's test/).waitFor();

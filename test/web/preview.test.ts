@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { previewOf, WHOLE_PAYLOAD } from "../../src/experiments/contract/preview.ts";
+import { previewOf, WHOLE_PAYLOAD } from "../../src/platform/contract/preview.ts";
 import { decimalsFor } from "../../web/src/ui/format.ts";
 
 const user = (content: unknown) => ({ role: "user", content });

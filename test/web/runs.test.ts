@@ -65,6 +65,28 @@ describeInBrowser("the runs", () => {
     expect(new URL(page.url()).search).toBe("?status=active");
   });
 
+  it("have previews of their inputs, and of their outputs or errors", async () => {
+    const content = "Where is my order?\nIt has the number 7.";
+    const running = await newRun(SLOW);
+    const asked = await newRun({
+      assistant_id: "talk",
+      input: { topic: "orders", messages: [{ role: "user", content }] },
+    });
+    const failed = await newRun({ assistant_id: "fails", input: { steps: ["in"] } });
+    const page = await web.open("/runs");
+    await rowOf(page, asked).getByText("Where is my order? It has the number 7.").waitFor();
+    await rowOf(page, asked).getByText("yes", { exact: true }).waitFor();
+    await rowOf(page, failed).getByText('{"steps":["in"]}').waitFor();
+    await rowOf(page, failed)
+      .locator(".text-error")
+      .getByText(/Error: /)
+      .waitFor();
+    await rowOf(page, running).getByText('"door":null').waitFor();
+    // The page reads the output when the run has ended.
+    await web.service.request("POST", `/threads/${running.thread_id}/runs/${running.run_id}/cancel?wait=1`);
+    await rowOf(page, running).getByText('{"steps":["in"').nth(1).waitFor();
+  });
+
   it("are cancelled several at a time: the selected ones, or all that wait", async () => {
     const thread_id = await newThread();
     const [first, second, third] = [
@@ -197,6 +219,7 @@ describeInBrowser("the monitoring", () => {
     await choose("Assistant", "Any assistant");
     await page.getByRole("link", { name: "chain" }).waitFor();
     expect(new URL(page.url()).search).toBe("?range=30d");
+    await page.getByText("$0.250").first().waitFor();
     expect(await cellsOf(page, "All assistants")).toEqual([
       "All assistants",
       "25",
@@ -206,10 +229,9 @@ describeInBrowser("the monitoring", () => {
       "5.28 s",
       "250 ms",
       "250 ms",
-      "–",
-      "–",
+      "1,000",
+      "$0.250",
     ]);
-    await page.getByText("$0.250").waitFor();
     expect(await cellsOf(page, "chain")).toEqual([
       "chain",
       "24",
@@ -229,8 +251,10 @@ describeInBrowser("the monitoring", () => {
       ["Error rate", "errors 50 %"],
       ["Duration", "p50 2.50 s, p99 5.91 s"],
       ["Queue time", "p50 250 ms, p99 250 ms"],
+      ["Tokens", "total 1,000, output 100"],
+      ["Cost", "total $0.250"],
     ] as const) {
-      expect(await textOf(page, name)).toMatch(/(runs 0, errors 0|–)$/);
+      expect(await textOf(page, name)).toMatch(/(runs 0, errors 0|total 0, output 0|total \$0|–)$/);
       await chart(page, name).hover({ position: await positionOf(page, name) });
       expect(await textOf(page, name)).toContain(`: ${text}`);
     }
@@ -254,6 +278,9 @@ describeInBrowser("the monitoring", () => {
       assistant: ids.chain,
     };
     await chart(page, "Duration").click({ position: await positionOf(page, "Duration") });
+    await expectRuns(4, { ...bucket, status: undefined });
+    await page.goBack();
+    await chart(page, "Cost").click({ position: await positionOf(page, "Cost") });
     await expectRuns(4, { ...bucket, status: undefined });
     await page.goBack();
     await chart(page, "Error rate").click({ position: await positionOf(page, "Error rate") });

@@ -1,19 +1,27 @@
 import type { QueryClient } from "@tanstack/react-query";
-import { createRouter, Link } from "@tanstack/react-router";
+import { type AnyRoute, createRouter, Link } from "@tanstack/react-router";
 import { APP_PATH } from "./api/request.ts";
+import { target } from "./api/target.ts";
 import { Frame } from "./frame/frame.tsx";
 import { Page } from "./frame/header.tsx";
-import { rootRoute } from "./page.ts";
+import { type Page as PageModule, rootRoute } from "./page.ts";
 import { startRoute } from "./pages/start/page.ts";
 import { pages } from "./pages.ts";
 import { Button } from "./ui/button.tsx";
 import { EmptyState, ErrorState } from "./ui/states.tsx";
 
+/** Adds the target to all addresses of a page whose content depends on it. */
+const withTarget = <R extends AnyRoute>(route: R): R =>
+  route.update({ search: { middlewares: [({ search, next }) => ({ ...next(search), target: target() })] } });
+
+const routesOf = ({ nav, routes }: PageModule): readonly AnyRoute[] =>
+  nav.scope === "agents" ? routes.map(withTarget) : routes;
+
 export const createAppRouter = (client: QueryClient) =>
   createRouter({
     routeTree: rootRoute
       .update({ component: Frame, notFoundComponent: NoSuchPage })
-      .addChildren([startRoute, ...pages.flatMap((page) => page.routes)]),
+      .addChildren([withTarget(startRoute), ...pages.flatMap(routesOf)]),
     basepath: APP_PATH,
     context: { client },
     defaultPreload: "intent",

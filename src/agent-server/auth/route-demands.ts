@@ -230,6 +230,7 @@ const RULES: RulesOf<typeof ROUTES> = {
   },
   app_runs: {
     listAllRuns: checking("threads:search"),
+    getRunPreviews: checking("threads:search"),
     getRunThroughput: checking("threads:search"),
     getRunMonitoring: checking("threads:search"),
   },

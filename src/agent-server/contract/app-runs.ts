@@ -64,6 +64,27 @@ const RunOverviewPage = z
   .openapi("RunOverviewPage");
 export type RunOverviewPage = z.output<typeof RunOverviewPage>;
 
+const RunPreviewsQuery = z.object({ run_id: repeated(uuid).pipe(z.array(uuid).max(50)) });
+
+const RunPreview = z
+  .object({
+    run_id: uuid,
+    input: nullable(z.string()).openapi({
+      description: "The last message of the user, the main field, or the beginning of the input as JSON.",
+    }),
+    output: nullable(z.string()).openapi({
+      description:
+        "The last message of the model, the main field, or the beginning of the final state as JSON. Null for an active or failed run.",
+    }),
+  })
+  .openapi("RunPreview");
+export type RunPreview = z.output<typeof RunPreview>;
+
+const RunPreviews = z
+  .object({ previews: z.array(RunPreview) })
+  .openapi("RunPreviews", { description: "Runs that do not exist are omitted. Values above 200 KB have no preview." });
+export type RunPreviews = z.output<typeof RunPreviews>;
+
 const RunMinute = z
   .object({
     at: timestamp.openapi({ description: "Start of the minute." }),
@@ -139,6 +160,14 @@ export const appRunRoutes = routeGroup("Web app", {
     summary: "List the workspace's runs",
     request: { query: RunOverviewQuery },
     responses: { 200: jsonResponse(RunOverviewPage, "A page of runs.") },
+  },
+
+  getRunPreviews: {
+    method: "get",
+    path: "/app/api/runs/previews",
+    summary: "Get previews of the inputs and outputs of runs",
+    request: { query: RunPreviewsQuery },
+    responses: { 200: jsonResponse(RunPreviews, "The beginnings of texts that stand for the inputs and outputs.") },
   },
 
   getRunThroughput: {

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Caller } from "../../platform/contract/caller.ts";
+import { cutPreview, type PayloadSide } from "../../platform/contract/preview.ts";
 import { type Database, readNow } from "../../platform/database/database.ts";
 import { percentile } from "../../platform/lib/percentile.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
@@ -12,8 +13,11 @@ import type {
   RunOverviewItem,
   RunOverviewPage,
   RunOverviewQuery,
+  RunPreview,
+  RunPreviews,
   RunThroughput,
 } from "../contract/app-runs.ts";
+import type { RunKwargs } from "../graph-hosts/host.ts";
 import {
   areActive,
   countRunsByMinute,
@@ -21,6 +25,7 @@ import {
   findPositionBefore,
   firstCreation,
   groupEndedRuns,
+  listRunPayloads,
   listRunsOfTenant,
   type RunCount,
   type RunOverviewRow,
@@ -32,6 +37,9 @@ const MAX_COUNTED = 50_000;
 
 /** Maximum number of ended runs that a page scans: 20,000 take 60 ms on SQLite, whose reads block the process. */
 const MAX_SCANNED = 20_000;
+
+/** Larger inputs and outputs have no preview: 50 of 200 KB are parsed in 60 ms. */
+const MAX_PREVIEWED_BYTES = 200_000;
 
 /** The latest time of a `Date`, in ms since the epoch. */
 const MAX_TIME_MS = 8.64e15;
@@ -72,6 +80,23 @@ export class RunOverview {
     const rows = await listRunsOfTenant(read, { ...filter, back_to });
     const last = rows.length > limit ? rows[limit - 1] : back_to;
     return { runs: rows.slice(0, limit).map(toOverviewItem), next: last ? cursorAt(last) : null };
+  }
+
+  /** Returns previews of the inputs and outputs of runs. Other requests are served while the values of two runs are parsed. */
+  async previews(caller: Caller, run_ids: readonly string[]): Promise<RunPreviews> {
+    const access = filterOf(caller, "threads");
+    const filter = { tenant_id: caller.tenant_id, access, run_ids, max_bytes: MAX_PREVIEWED_BYTES };
+    const previews: RunPreview[] = [];
+    for (const { run_id, kwargs, output } of await listRunPayloads(this.#database.search, filter)) {
+      const { input, command } = parsed<Pick<RunKwargs, "input" | "command">>(kwargs) ?? {};
+      previews.push({
+        run_id,
+        input: previewOf(input ?? command?.resume ?? command, "inputs"),
+        output: previewOf(parsed(output), "outputs"),
+      });
+      await setImmediate();
+    }
+    return { previews };
   }
 
   /** Returns the numbers of runs in the last hour, by minute. */
@@ -141,6 +166,11 @@ function errorOf(failure: string | null): RunOverviewItem["error"] {
     message: String(__error__?.message ?? "").slice(0, MAX_MESSAGE_LENGTH),
   };
 }
+
+const parsed = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T));
+
+const previewOf = (value: unknown, side: PayloadSide): string | null =>
+  value === null || value === undefined ? null : cutPreview(value, side);
 
 const MINUTE_MS = 60_000;
 const MINUTES = 60;

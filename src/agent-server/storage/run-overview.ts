@@ -96,6 +96,35 @@ export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<Run
   return tx.all(query.limit(filter.limit));
 }
 
+/** The input with the settings, and the output of a run that has not failed. Null if larger than the limit. */
+export type RunPayloads = Pick<RunRow, "run_id" | "output"> & { kwargs: string | null };
+
+/** Returns the inputs and outputs of runs of a tenant, in any order. The sizes are known without reading the values. */
+export function listRunPayloads(
+  tx: Tx,
+  { tenant_id, access, run_ids, max_bytes }: RunPayloadsFilter,
+): Promise<RunPayloads[]> {
+  const upTo = (column: "kwargs" | "output") =>
+    sql<string | null>`case when octet_length(${sql.ref(column)}) <= ${max_bytes} then ${sql.ref(column)} end`;
+  return tx.all(
+    tx.k
+      .selectFrom("runs")
+      .select("run_id")
+      .select(upTo("kwargs").as("kwargs"))
+      .select(sql<string | null>`case when status not in ('error', 'timeout') then ${upTo("output")} end`.as("output"))
+      .where("tenant_id", "=", tenant_id)
+      .where("run_id", "in", run_ids)
+      .$call(onAccessibleThread(access, "runs.thread_id")),
+  );
+}
+
+interface RunPayloadsFilter {
+  tenant_id: string;
+  access: MetadataFilter | undefined;
+  run_ids: readonly string[];
+  max_bytes: number;
+}
+
 /** Counts the runs with this status in all workspaces. */
 export async function countActiveRuns(tx: Tx, status: "pending" | "running"): Promise<number> {
   // A partial index contains the runs with the literal status.

@@ -1,4 +1,5 @@
 import type { Caller } from "../../platform/contract/caller.ts";
+import { cutPreview } from "../../platform/contract/preview.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type {
@@ -21,7 +22,6 @@ import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
 import { type RunWithOutputs, runsAt, searchRunKeys } from "../storage/runs.ts";
 import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
 import { EMPTY_VECTOR, listVectors, type VectorName } from "../storage/score-vectors.ts";
-import { cutPreview } from "../upload/staging.ts";
 import {
   examplesByIndex,
   findDeletedIndexes,

@@ -80,7 +80,7 @@ function secondsIn(durations_us: Float64Array[]): Float64Array {
 }
 
 /** Returns null if there is no value. Rounding to 12 decimal places removes binary rounding errors from sums of costs. */
-function sumOf(values: readonly (number | null)[]): number | null {
+export function sumOf(values: readonly (number | null)[]): number | null {
   const numbers = values.filter((value) => value !== null);
   return numbers.length === 0 ? null : Number(numbers.reduce((sum, value) => sum + value, 0).toFixed(12));
 }

@@ -1,9 +1,9 @@
+import { cutPreview } from "../../platform/contract/preview.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { cutToIndex } from "../contract/fields.ts";
 import { THREAD_KEYS } from "../storage/run-filter.ts";
 import type { TracePayloadRow, TraceRunRow } from "../storage/traces/trace-schema.ts";
 import { MAX_ERROR_CHARS } from "../storage/traces/traces.ts";
-import { cutPreview } from "../upload/staging.ts";
 import type { RunOperation } from "./operation.ts";
 import { rootPosition, segmentOf, type TreePosition } from "./tree-position.ts";
 import { modelOf, type PriceMap, type Prices } from "./usage/prices.ts";

@@ -2,13 +2,22 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
-import type { ListedRun, Trace, TraceRun, TracesPage, TracesQuery } from "../contract/traces/app-traces.ts";
+import type {
+  ListedRun,
+  Trace,
+  TraceRun,
+  TracesPage,
+  TracesQuery,
+  UsageOverTime,
+  UsageQuery,
+} from "../contract/traces/app-traces.ts";
 import { readFilters } from "../filter/parse.ts";
 import { getExperiment } from "../lookups.ts";
 import { parseJson } from "../serialization/records.ts";
 import { statusOf, timeOf } from "../serialization/trace-records.ts";
-import { feedbackStats } from "../sessions/stats.ts";
+import { feedbackStats, sumOf } from "../sessions/stats.ts";
 import { feedbackOfRuns } from "../storage/feedback.ts";
+import { type BucketUsage, findStartBefore, sumUsageByBucket } from "../storage/traces/outcome-sums.ts";
 import {
   type LightTraceRun,
   type ListCursor,
@@ -21,6 +30,11 @@ import type { TraceRunRow } from "../storage/traces/trace-schema.ts";
 
 /** A page of 5,000 runs has 2 MB. */
 const MAX_RUNS = 5_000;
+
+/** Maximum number of traces whose usage is summed. */
+const MAX_SUMMED = 50_000;
+
+const MAX_ASSISTANTS = 100;
 
 /** The data of the trace pages in the UI: runs without payloads. */
 export const tracePageOperations = ({ read }: Database) => ({
@@ -82,6 +96,32 @@ export const tracePageOperations = ({ read }: Database) => ({
       next: last ? cursorOf(last) : null,
     };
   },
+
+  async usage({ tenant_id }: Caller, query: UsageQuery, max_summed = MAX_SUMMED): Promise<UsageOverTime> {
+    const { from, until, bucket_ms, assistant_id } = query;
+    const bucket_us = bucket_ms * 1000;
+    const filter = { tenant_id, assistant_id, from_us: from, until_us: until, bucket_us };
+    const first_us = await findStartBefore(read, filter, max_summed - 1);
+    const usage = await sumUsageByBucket(read, filter, first_us);
+    const buckets = [...Map.groupBy(usage, ({ bucket }) => bucket)].sort(([a], [b]) => a - b);
+    const assistants = [...Map.groupBy(usage, (group) => group.assistant_id)].map(([id, own]) => ({
+      assistant_id: id,
+      ...usageOf(own),
+    }));
+    assistants.sort((a, b) => (b.total_tokens ?? 0) - (a.total_tokens ?? 0));
+    return {
+      total: usageOf(usage),
+      buckets: buckets.map(([bucket, own]) => ({ at: timeOf(bucket * bucket_us) as string, ...usageOf(own) })),
+      assistants: assistants.slice(0, MAX_ASSISTANTS),
+      incomplete_until: timeOf(first_us),
+    };
+  },
+});
+
+const usageOf = (groups: readonly BucketUsage[]) => ({
+  total_tokens: sumOf(groups.map(({ tree_total_tokens }) => tree_total_tokens)),
+  completion_tokens: sumOf(groups.map(({ tree_completion_tokens }) => tree_completion_tokens)),
+  total_cost: sumOf(groups.map(({ tree_total_cost }) => tree_total_cost)),
 });
 
 const fieldsOf = (row: LightTraceRun) => ({

@@ -2,8 +2,8 @@ import { hash } from "node:crypto";
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { cutPreview } from "../../platform/contract/preview.ts";
 import type { FeedbackInput } from "../contract/feedback/feedback.ts";
-import { type PayloadSide, previewOf } from "../contract/preview.ts";
 import type { UploadRow } from "../contract/upload.ts";
 import { toJson } from "../serialization/records.ts";
 
@@ -26,9 +26,6 @@ export interface StagedRow {
 }
 
 const DEFAULT_RUN_NAME = "run";
-
-/** Fills about two lines of a table cell in the UI. */
-const PREVIEW_CHARS = 200;
 
 export function stagedRow(row: UploadRow): StagedRow {
   return {
@@ -59,12 +56,6 @@ export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(",")}}`;
-}
-
-/** Returns the beginning of {@link previewOf}. */
-export function cutPreview(payload: Record<string, unknown>, side: PayloadSide, key?: string): string {
-  const text = previewOf(payload, side, key);
-  return text.length <= PREVIEW_CHARS ? text : `${text.slice(0, PREVIEW_CHARS).toWellFormed()}…`;
 }
 
 const MAX_MEMORY_BYTES = 4 * 2 ** 20;

@@ -82,7 +82,7 @@ export const OPERATION_WORKERS = {
   deltas: { read: "read", stream: "read" },
   comparisons: { compare: "compute" },
   comparedRows: { read: "read" },
-  tracePages: { read: "read", list: "read" },
+  tracePages: { read: "read", list: "read", usage: "compute" },
   distributions: { read: "read" },
   comparative: { create: "write", list: "read", delete: "write" },
   annotationQueues: {

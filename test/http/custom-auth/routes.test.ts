@@ -112,6 +112,7 @@ const CASES: Record<RouteName, Case> = {
   findAgentCard: { outcome: 404, query: "?assistant_id={assistant_id}" },
   getAgentCard: found(),
   listAllRuns: found("hidden"),
+  getRunPreviews: { outcome: "hidden", query: "?run_id={run_id}" },
   getRunThroughput: found("hidden"),
   getRunMonitoring: found("hidden"),
   searchThreadsByText: missing(() => ({ text: "alice" }), "hidden"),

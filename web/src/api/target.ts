@@ -2,8 +2,17 @@ import { createStore } from "../store.ts";
 
 const KEY = "threadmill.target";
 
-/** Slug of the deployment whose agents the pages show, stored per browser. Undefined for the agents of this server. */
-const store = createStore<string | undefined>(localStorage.getItem(KEY) ?? undefined);
+/** Target in the address of a page. The router writes it there, so that a link shows the same agents to everyone. */
+export const targetIn = (search: string): string | undefined => /[?&]target=(?:%22)?([a-z0-9-]+)/.exec(search)?.[1];
+
+/** Addresses of single threads, assistants and runs. Without a target, these are of this server. */
+const isOfItem = ({ pathname, search }: Location): boolean =>
+  /\/(threads|agents)\/(?!new$)./.test(pathname) || /[?&](thread|run)=/.test(search);
+
+/** Slug of the deployment whose agents the pages show. Undefined for the agents of this server. The last choice is stored per browser. */
+const store = createStore<string | undefined>(
+  targetIn(location.search) ?? (isOfItem(location) ? undefined : (localStorage.getItem(KEY) ?? undefined)),
+);
 
 export const target = store.get;
 export const useTarget = store.use;

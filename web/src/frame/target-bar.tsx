@@ -1,10 +1,10 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
 import type { DeploymentsList } from "../../../src/control-plane/contract/records.ts";
-import { api } from "../api/request.ts";
+import { APP_PATH, api } from "../api/request.ts";
 import { useMay } from "../api/session.ts";
-import { chooseTarget, useTarget } from "../api/target.ts";
+import { chooseTarget, target as getTarget, targetIn, useTarget } from "../api/target.ts";
 import { Select } from "../ui/form/select.tsx";
 import { toast } from "../ui/overlay/toast.tsx";
 
@@ -17,13 +17,19 @@ const AGENT_PAGES = ["", "inbox", "agents", "threads", "runs"];
 /** Queries about this server, which stay the same when the target changes. */
 const OF_SERVER = ["session", "info", "deployments"];
 
+/** Reloads the data of the agents and threads. */
+const resetPages = (client: QueryClient): Promise<void> =>
+  client.resetQueries({ predicate: ({ queryKey }) => !OF_SERVER.includes(String(queryKey[0])) });
+
+const sectionOf = (path: string): string => path.split("/")[1] ?? "";
+
 /** Selects whose agents the pages show: those of this server or of a live deployment. Hidden if there is no live deployment. */
 export function TargetBar() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const mayDeploy = useMay("deployments");
   const target = useTarget();
-  const section = useLocation().pathname.split("/")[1] ?? "";
+  const section = sectionOf(useLocation().pathname);
   const { data: live } = useQuery({
     queryKey: ["deployments", "targets"],
     queryFn: ({ signal }) => api.get<DeploymentsList>("/v2/deployments", { query: { limit: 100 }, signal }),
@@ -35,13 +41,26 @@ export function TargetBar() {
     chooseTarget(slug);
     // The thread or assistant of the page belongs to the previous target.
     await navigate({ to: `/${section}` as "/", search: {} });
-    await client.resetQueries({ predicate: ({ queryKey }) => !OF_SERVER.includes(String(queryKey[0])) });
+    await resetPages(client);
   };
+  useEffect(() => {
+    // Back and forward lead to pages of the target that was chosen then.
+    const follow = () => {
+      const slug = targetIn(location.search);
+      if (slug === getTarget() || !AGENT_PAGES.includes(sectionOf(location.pathname.slice(APP_PATH.length - 1))))
+        return;
+      chooseTarget(slug);
+      void resetPages(client);
+    };
+    addEventListener("popstate", follow);
+    return () => removeEventListener("popstate", follow);
+  }, [client]);
   const isMissing = target !== undefined && (mayDeploy === false || live?.includes(target) === false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each missing target
   useEffect(() => {
     if (!isMissing) return;
-    toast(`Deployment "${target}" is no longer live. The pages show the agents of this server.`, { error: true });
+    const reason = mayDeploy ? "is no longer live" : "requires the scope deployments";
+    toast(`Deployment "${target}" ${reason}. The pages show the agents of this server.`, { error: true });
     void choose(undefined);
   }, [isMissing]);
   if (!AGENT_PAGES.includes(section) || (target === undefined && !live?.length)) return null;

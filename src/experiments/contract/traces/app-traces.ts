@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse, nullable, optional, withDefault } from "../../../platform/contract/fields.ts";
-import { nullableTime, timeText, uuidOrHex, uuids } from "../fields.ts";
+import { nullableTime, time, timeText, uuidOrHex, uuids } from "../fields.ts";
 import { errors } from "../responses.ts";
 import { FeedbackStats } from "../sessions.ts";
 
@@ -83,6 +83,47 @@ const TracesPage = z
   .openapi("TracesPage");
 export type TracesPage = z.output<typeof TracesPage>;
 
+const MAX_BUCKETS = 100;
+
+const UsageQuery = z
+  .object({
+    from: time,
+    until: time,
+    bucket_ms: z.int().min(1000).describe("Length of a bucket in milliseconds."),
+    assistant_id: optional(uuidOrHex),
+  })
+  .refine(({ from, until, bucket_ms }) => until > from && until - from <= MAX_BUCKETS * bucket_ms * 1000, {
+    path: ["until"],
+    error: `must be after \`from\`, by at most ${MAX_BUCKETS} buckets`,
+  })
+  .openapi("UsageQuery");
+export type UsageQuery = z.output<typeof UsageQuery>;
+
+const usageFields = {
+  total_tokens: nullable(z.int()),
+  completion_tokens: nullable(z.int()),
+  total_cost: nullable(z.number()).describe("In USD."),
+};
+
+const UsageOverTime = z
+  .object({
+    total: z.object(usageFields),
+    buckets: z
+      .array(z.object({ at: timeText.describe("Start of the bucket."), ...usageFields }))
+      .describe("Oldest first. Buckets without ended traces are omitted."),
+    assistants: z
+      .array(z.object({ assistant_id: z.string(), ...usageFields }))
+      .describe("The 100 assistants with the most tokens."),
+    incomplete_until: nullableTime.describe(
+      "Null if all traces were counted. Otherwise, only the 50,000 traces that started last were counted: all those that started after this time.",
+    ),
+  })
+  .openapi("UsageOverTime", {
+    description:
+      "Tokens and costs of the traces of this server's assistants, in the bucket in which the root run ended. Traces that took longer than a day are not counted. A value is null if no trace has it.",
+  });
+export type UsageOverTime = z.output<typeof UsageOverTime>;
+
 /** The routes of the trace pages in the web app. */
 export const tracePageRoutes = {
   readTrace: createRoute({
@@ -108,5 +149,15 @@ export const tracePageRoutes = {
     tags,
     request: { body: jsonBody(TracesQuery) },
     responses: { 200: jsonResponse(TracesPage, "A page of runs."), ...errors(400, 404) },
+  }),
+
+  readUsage: createRoute({
+    method: "post",
+    path: "/app/api/traces/usage",
+    operationId: "readUsage",
+    summary: "Get the tokens and costs of assistants over time",
+    tags,
+    request: { body: jsonBody(UsageQuery) },
+    responses: { 200: jsonResponse(UsageOverTime, "The tokens and costs, by bucket and by assistant.") },
   }),
 } as const;

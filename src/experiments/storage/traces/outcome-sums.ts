@@ -67,5 +67,83 @@ export async function sumOutcomes(
   };
 }
 
+/** The tokens and costs of the traces of an assistant that ended in a bucket. */
+export interface BucketUsage extends Pick<UsageSums, (typeof BUCKET_COLUMNS)[number]> {
+  assistant_id: string;
+  /** Number of the bucket, counted from the epoch. */
+  bucket: number;
+}
+
+const BUCKET_COLUMNS = ["tree_total_tokens", "tree_completion_tokens", "tree_total_cost"] as const;
+
+export interface BucketUsageFilter {
+  tenant_id: string;
+  assistant_id: string | undefined;
+  from_us: number;
+  until_us: number;
+  bucket_us: number;
+}
+
+/** Returns the start of the trace `skip` places before the one that started last in a time range. Null if there are fewer traces. */
+export async function findStartBefore(tx: Tx, filter: BucketUsageFilter, skip: number): Promise<number | null> {
+  const starts = rootsIn(tx, filter).select("r.start_us").orderBy("r.start_us", "desc");
+  return (await tx.first(starts.limit(1).offset(skip)))?.start_us ?? null;
+}
+
+/** Traces that ended in the range started at most this long before it. The index of roots contains their starts only. */
+const MAX_TRACE_US = 86_400_000_000;
+
+/** The roots of traces that can have ended in the range. The condition on the experiment selects the index of roots by start. */
+const rootsIn = (tx: Tx, { tenant_id, from_us, until_us }: BucketUsageFilter) =>
+  tx.k
+    .selectFrom("trace_runs as r")
+    .where(
+      ({ selectFrom }) =>
+        sql<boolean>`r.experiment_no in ${selectFrom("experiments").select("experiment_no").where("tenant_id", "=", tenant_id)}`,
+    )
+    .where(sql<boolean>`r.is_root = 1`)
+    .where("r.start_us", ">=", from_us - MAX_TRACE_US)
+    .where("r.start_us", "<", until_us);
+
+/**
+ * Sums the usage of the traces of this server's assistants. Reads their metadata: 50,000 traces take 0.5 s, of 150,000 in the range.
+ *
+ * @param after_us excludes traces that started earlier
+ */
+export async function sumUsageByBucket(
+  tx: Tx,
+  filter: BucketUsageFilter,
+  after_us: number | null,
+): Promise<BucketUsage[]> {
+  const { assistant_id, from_us, until_us, bucket_us } = filter;
+  const field = (name: string) => tx.dialect.jsonText(sql<string | null>`r.metadata`, name);
+  let ended = rootsIn(tx, filter)
+    .select(BUCKET_COLUMNS.map((column) => `r.${column}` as const))
+    .select(field("assistant_id").as("assistant_id"))
+    .select(sql<number>`r.end_us / ${sql.lit(bucket_us)}`.as("bucket"))
+    .where("r.end_us", ">=", from_us)
+    .where("r.end_us", "<", until_us)
+    // The assistants of deployments can have the IDs of those of this server.
+    .where(sql<boolean>`${field("deployment_id")} is null`);
+  if (after_us !== null) ended = ended.where("r.start_us", ">=", after_us);
+  const groups = await tx.all(
+    tx.k
+      .selectFrom(ended.as("e"))
+      .select(["assistant_id", "bucket"])
+      .select(({ fn }) => BUCKET_COLUMNS.map((column) => fn.sum<number | null>(column).as(column)))
+      .where("assistant_id", assistant_id === undefined ? "is not" : "=", assistant_id ?? null)
+      .groupBy(["assistant_id", "bucket"]),
+  );
+  // Postgres returns sums of integers as strings.
+  const number = (value: number | null) => (value === null ? null : Number(value));
+  return groups.map((group) => ({
+    assistant_id: group.assistant_id as string,
+    bucket: Number(group.bucket),
+    tree_total_tokens: number(group.tree_total_tokens),
+    tree_completion_tokens: number(group.tree_completion_tokens),
+    tree_total_cost: number(group.tree_total_cost),
+  }));
+}
+
 const numbersIn = (text: string | null): Float64Array =>
   text === null || text === "" ? new Float64Array() : Float64Array.from(text.split(","), Number);

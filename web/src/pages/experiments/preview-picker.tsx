@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Type } from "lucide-react";
-import { type PayloadSide, WHOLE_PAYLOAD } from "../../../../src/experiments/contract/preview.ts";
+import { type PayloadSide, WHOLE_PAYLOAD } from "../../../../src/platform/contract/preview.ts";
 import { Button } from "../../ui/button.tsx";
 import { Select } from "../../ui/form/select.tsx";
 import { Popover } from "../../ui/overlay/popover.tsx";

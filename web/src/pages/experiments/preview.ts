@@ -1,4 +1,4 @@
-import { type PayloadSide, previewOf as textOf } from "../../../../src/experiments/contract/preview.ts";
+import { type PayloadSide, previewOf as textOf } from "../../../../src/platform/contract/preview.ts";
 import { createStore } from "../../store.ts";
 import { DASH } from "../../ui/format.ts";
 

@@ -5,9 +5,9 @@ import type { Dataset } from "../../../../src/experiments/contract/datasets/data
 import type { Example } from "../../../../src/experiments/contract/datasets/examples.ts";
 import type { Feedback } from "../../../../src/experiments/contract/feedback/feedback.ts";
 import type { KeyConfig } from "../../../../src/experiments/contract/feedback/feedback-configs.ts";
-import type { PayloadSide } from "../../../../src/experiments/contract/preview.ts";
 import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { Session } from "../../../../src/experiments/contract/sessions.ts";
+import type { PayloadSide } from "../../../../src/platform/contract/preview.ts";
 import { api } from "../../api/request.ts";
 import type { Sort } from "../../ui/table/columns.ts";
 

@@ -1,3 +1,4 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ChevronDown } from "lucide-react";
 import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
@@ -10,6 +11,7 @@ import { RelativeTime } from "../../ui/relative-time.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
 import type { Column } from "../../ui/table/columns.ts";
 import { CANCEL_ACTIONS } from "./cancel-actions.ts";
+import { previewQuery } from "./queries.ts";
 
 export interface RunActions {
   chosen: ReadonlySet<string>;
@@ -53,7 +55,7 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
     {
       id: "run",
       header: "Run",
-      width: 100,
+      width: 92,
       card: "title",
       cell: ({ run_id }) => (
         <Link
@@ -67,11 +69,11 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
         </Link>
       ),
     },
-    { id: "status", header: "Status", width: 130, card: "first", cell: (run) => <RunState run={run} /> },
+    { id: "status", header: "Status", width: 116, card: "first", cell: (run) => <RunState run={run} /> },
     {
       id: "assistant",
       header: "Assistant",
-      width: 190,
+      width: 130,
       card: "first",
       cell: (run) => (
         <span className="flex items-center gap-2">
@@ -88,9 +90,17 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
       ),
     },
     {
+      id: "texts",
+      header: "Input, output",
+      width: 238,
+      grow: true,
+      card: "first",
+      cell: (run) => <Texts run={run} now={now} />,
+    },
+    {
       id: "thread",
       header: "Thread",
-      width: 100,
+      width: 92,
       cell: ({ thread_id, is_stateless }) =>
         is_stateless ? (
           DASH
@@ -100,14 +110,13 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
           </Link>
         ),
     },
-    { id: "queue", header: "Queue time", width: 100, numeric: true, cell: (run) => duration(queueTimeOf(run, now)) },
-    { id: "duration", header: "Duration", width: 90, numeric: true, cell: (run) => duration(durationOf(run, now)) },
-    { id: "created", header: "Created", width: 110, cell: ({ created_at }) => <RelativeTime time={created_at} /> },
-    { id: "note", header: "Note", width: 160, grow: true, cell: (run) => <Note run={run} now={now} /> },
+    { id: "queue", header: "Queue time", width: 96, numeric: true, cell: (run) => duration(queueTimeOf(run, now)) },
+    { id: "duration", header: "Duration", width: 84, numeric: true, cell: (run) => duration(durationOf(run, now)) },
+    { id: "created", header: "Created", width: 100, cell: ({ created_at }) => <RelativeTime time={created_at} /> },
     {
       id: "cancel",
       header: <span className="sr-only">Cancel</span>,
-      width: 110,
+      width: 104,
       cell: (run) =>
         isActive(run) && (
           <Menu
@@ -124,6 +133,19 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
         ),
     },
   ];
+}
+
+/** The input of a run, above its output or what {@link Note} says about it. */
+function Texts({ run, now }: { run: RunOverviewItem; now: number }) {
+  const { data } = useQuery(previewQuery(run));
+  return (
+    <>
+      <div className="truncate">{data?.input ?? DASH}</div>
+      <div className="truncate text-text-2">
+        {isActive(run) || run.error || run.cancel_reason ? <Note run={run} now={now} /> : (data?.output ?? DASH)}
+      </div>
+    </>
+  );
 }
 
 /** Status of a run. Shows "stopping" while a cancellation is pending. */

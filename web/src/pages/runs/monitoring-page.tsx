@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { AssistantRuns, RunMonitoring } from "../../../../src/agent-server/contract/app-runs.ts";
-import type { RunStats } from "../../../../src/experiments/contract/runs.ts";
+import type { UsageOverTime } from "../../../../src/experiments/contract/traces/app-traces.ts";
 import { useMay } from "../../api/session.ts";
 import { Page } from "../../frame/header.tsx";
 import { Select } from "../../ui/form/select.tsx";
@@ -10,10 +10,10 @@ import { EmptyState, ErrorState, Skeleton } from "../../ui/states.tsx";
 import type { Column } from "../../ui/table/columns.ts";
 import { Table } from "../../ui/table/table.tsx";
 import { assistantsQuery } from "../agents/queries.ts";
-import { AssistantFilter, clock, RunsNav, timeLabel } from "./filters.tsx";
-import { DEFAULT_RANGE, type MonitoringSearch, monitoringRoute, RANGES, type RunsSearch } from "./page.ts";
+import { AssistantFilter, RunsNav, timeLabel } from "./filters.tsx";
+import { Charts, runsSearch } from "./monitoring-charts.tsx";
+import { DEFAULT_RANGE, type MonitoringSearch, monitoringRoute, RANGES } from "./page.ts";
 import { monitoringQuery, usageQuery } from "./queries.ts";
-import { type Series, SeriesChart } from "./series-chart.tsx";
 
 const RANGE_OPTIONS = (Object.keys(RANGES) as (keyof typeof RANGES)[]).map((value) => ({
   value,
@@ -58,115 +58,52 @@ export function MonitoringPage() {
           The numbers of ended runs, their error rates, durations and queue times appear here, for each assistant.
         </EmptyState>
       ) : (
-        <div className="min-h-0 flex-1 overflow-y-auto">
-          <Charts data={data} assistant={search.assistant} />
-          <Assistants data={data} search={search} />
-        </div>
+        <Numbers data={data} search={search} />
       )}
     </Page>
   );
 }
 
-/** Shorter buckets belong to ranges of a few hours, whose times need no date. */
-const MIN_DATED_MS = 600_000;
-
-type Bucket = RunMonitoring["total"]["buckets"][number];
-
-function Charts({ data, assistant }: { data: RunMonitoring; assistant: string | undefined }) {
-  const navigate = monitoringRoute.useNavigate();
-  const { starts, buckets } = bucketsOf(data);
-  const labelOf = data.bucket_ms < MIN_DATED_MS ? clock : timeLabel;
-  const times = starts.map((at) => labelOf(new Date(at).toISOString()));
-  const series = (label: string, color: string, read: (bucket: Bucket) => number | null, filled = false): Series => ({
-    label,
-    color,
-    filled,
-    values: buckets.map((bucket) => bucket && read(bucket)),
-  });
-  const counts = (each: Series): Series => ({ ...each, values: each.values.map((value) => value ?? 0) });
-  const open = (status?: "failed") => (index: number) => {
-    const from = starts[index] as number;
-    const ended = { ended_from: from, ended_until: from + data.bucket_ms };
-    void navigate({ to: "/runs", search: runsSearch({ ...ended, assistant, status }) });
-  };
+function Numbers({ data, search }: { data: RunMonitoring; search: MonitoringSearch }) {
+  // Users without access to traces see no tokens and costs.
+  const enabled = useMay("experiments") === true;
+  const { data: usage } = useQuery({ ...usageQuery(data, search.assistant), enabled });
   return (
-    <section aria-label="Charts" className="grid gap-x-8 gap-y-5 px-6 py-3 max-sm:px-4 lg:grid-cols-2">
-      <SeriesChart
-        title="Ended runs"
-        times={times}
-        series={[
-          counts(series("runs", "text-better", ({ runs }) => runs, true)),
-          counts(series("errors", "text-error", ({ errors }) => errors)),
-        ]}
-        onOpen={open()}
-      />
-      <SeriesChart
-        title="Error rate"
-        unit="share"
-        times={times}
-        series={[series("errors", "text-error", ({ runs, errors }) => errors / runs, true)]}
-        onOpen={open("failed")}
-      />
-      <SeriesChart
-        title="Duration"
-        unit="ms"
-        times={times}
-        series={[
-          series("p50", "text-better", ({ duration_p50_ms }) => duration_p50_ms, true),
-          series("p99", "text-worse", ({ duration_p99_ms }) => duration_p99_ms),
-        ]}
-        onOpen={open()}
-      />
-      <SeriesChart
-        title="Queue time"
-        unit="ms"
-        times={times}
-        series={[
-          series("p50", "text-better", ({ queue_p50_ms }) => queue_p50_ms, true),
-          series("p99", "text-worse", ({ queue_p99_ms }) => queue_p99_ms),
-        ]}
-        onOpen={open()}
-      />
-    </section>
+    <div className="min-h-0 flex-1 overflow-y-auto">
+      <Charts data={data} usage={usage} assistant={search.assistant} />
+      <Assistants data={data} usage={usage} search={search} />
+    </div>
   );
 }
-
-/** The starts of all buckets, in ms since the epoch, and the buckets. A bucket without runs is null. */
-function bucketsOf({ from, until, bucket_ms, total }: RunMonitoring) {
-  const first = Date.parse(from);
-  const starts = Array.from({ length: (Date.parse(until) - first) / bucket_ms }, (_, i) => first + i * bucket_ms);
-  const known = new Map(total.buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
-  return { starts, buckets: starts.map((at) => known.get(at) ?? null) };
-}
-
-type EndedSearch = Pick<RunsSearch, "assistant" | "status"> & { ended_from: number; ended_until: number };
-
-const runsSearch = ({ ended_from, ended_until, ...search }: EndedSearch): RunsSearch => ({
-  ...search,
-  ended_from: new Date(ended_from).toISOString(),
-  ended_until: new Date(ended_until).toISOString(),
-});
-
-/** Each needs a query that reads the metadata of all traces in the time range: 100 ms for 20,000 traces. */
-const MAX_USAGES = 10;
 
 /** Numbers of an assistant, or of all assistants. */
 type Row = Omit<AssistantRuns, "assistant_id"> & { assistant_id: string | undefined };
 
-function Assistants({ data, search }: { data: RunMonitoring; search: MonitoringSearch }) {
+function Assistants({
+  data,
+  usage,
+  search,
+}: {
+  data: RunMonitoring;
+  usage: UsageOverTime | undefined;
+  search: MonitoringSearch;
+}) {
   const { data: assistants = [] } = useQuery(assistantsQuery);
   const names = new Map(assistants.map(({ assistant_id, name }) => [assistant_id, name]));
   const isSingle = data.assistants.length === 1;
   const rows: Row[] = [...(isSingle ? [] : [{ assistant_id: undefined, ...data.total }]), ...data.assistants];
   const runsOf = (assistant: string | undefined, status?: "failed") =>
     runsSearch({ ended_from: Date.parse(data.from), ended_until: Date.parse(data.until), assistant, status });
-  const usage = (id: string, header: string, read: (stats: RunStats) => string): Column<Row> => ({
+  const usages = new Map(usage?.assistants.map((each) => [each.assistant_id, each]));
+  const sum = (id: string, header: string, read: (sums: UsageOverTime["total"]) => string): Column<Row> => ({
     id,
     header,
     width: 100,
     numeric: true,
-    cell: ({ assistant_id }, index) =>
-      assistant_id === undefined || index > MAX_USAGES ? DASH : <Usage {...{ assistant_id, from: data.from, read }} />,
+    cell: ({ assistant_id }) => {
+      const own = assistant_id === undefined ? usage?.total : usages.get(assistant_id);
+      return own ? read(own) : DASH;
+    },
   });
   const columns: Column<Row>[] = [
     {
@@ -220,8 +157,8 @@ function Assistants({ data, search }: { data: RunMonitoring; search: MonitoringS
     time("duration-p99", "Duration p99", ({ duration_p99_ms }) => duration_p99_ms),
     time("queue-p50", "Queue p50", ({ queue_p50_ms }) => queue_p50_ms),
     time("queue-p99", "Queue p99", ({ queue_p99_ms }) => queue_p99_ms),
-    usage("tokens", "Tokens", ({ total_tokens }) => count(total_tokens)),
-    usage("cost", "Cost", ({ total_cost }) => cost(total_cost)),
+    sum("tokens", "Tokens", ({ total_tokens }) => count(total_tokens)),
+    sum("cost", "Cost", ({ total_cost }) => cost(total_cost)),
   ];
   return (
     <>
@@ -233,8 +170,9 @@ function Assistants({ data, search }: { data: RunMonitoring; search: MonitoringS
         className="mt-3 border-line border-t"
       />
       <p className="px-6 py-3 text-table text-text-3 max-sm:px-4">
-        Tokens and costs are those of traced runs that started in this time, of the {MAX_USAGES} assistants with the
-        most runs.
+        Tokens and costs are those of traced runs that ended in this time.
+        {usage?.incomplete_until &&
+          ` Only the 50,000 traces that started last are counted: those after ${timeLabel(usage.incomplete_until)}.`}
       </p>
     </>
   );
@@ -247,10 +185,3 @@ const time = (id: string, header: string, read: (row: Row) => number | null): Co
   numeric: true,
   cell: (row) => duration(read(row)),
 });
-
-/** Tokens or cost of an assistant. A dash if the user has no access to traces. */
-function Usage(props: { assistant_id: string; from: string; read(stats: RunStats): string }) {
-  const enabled = useMay("experiments") === true;
-  const { data } = useQuery({ ...usageQuery(props.assistant_id, props.from), enabled });
-  return data ? props.read(data) : DASH;
-}

@@ -62,9 +62,9 @@ const timeOf = (value: unknown): string | undefined => {
   return text === undefined || Number.isNaN(Date.parse(text)) ? undefined : text;
 };
 
-/** Whether filters restrict the list. The run whose details are open is no filter. */
-export const isFiltered = ({ run: _, ...filters }: RunsSearch): boolean =>
-  Object.values(filters).some((value) => value !== undefined);
+/** Whether filters restrict the list. The run whose details are open and the target are no filters. */
+export const isFiltered = (search: RunsSearch): boolean =>
+  Object.entries(search).some(([name, value]) => name !== "run" && name !== "target" && value !== undefined);
 
 export const runsRoute = createRoute({
   getParentRoute: () => rootRoute,

@@ -3,10 +3,12 @@ import type {
   RunMonitoring,
   RunOverviewItem,
   RunOverviewPage,
+  RunPreview,
+  RunPreviews,
   RunThroughput,
 } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { Run } from "../../../../src/agent-server/contract/records.ts";
-import type { RunStats } from "../../../../src/experiments/contract/runs.ts";
+import type { UsageOverTime } from "../../../../src/experiments/contract/traces/app-traces.ts";
 import { api } from "../../api/request.ts";
 import { DEFAULT_RANGE, type MonitoringSearch, type RunsSearch, SPANS, STATUS_GROUPS } from "./page.ts";
 
@@ -14,6 +16,7 @@ import { DEFAULT_RANGE, type MonitoringSearch, type RunsSearch, SPANS, STATUS_GR
 const LIST_POLL_MS = 2_000;
 const THROUGHPUT_POLL_MS = 5_000;
 const MONITORING_POLL_MS = 30_000;
+const USAGE_POLL_MS = 60_000;
 
 /** Key prefix of the queries whose results change with the runs, except queries of the thread page. */
 export const runsKey = ["runs"] as const;
@@ -68,24 +71,14 @@ export const monitoringQuery = ({ range = DEFAULT_RANGE, assistant }: Monitoring
     placeholderData: keepPreviousData,
   });
 
-/**
- * Tokens and costs of the traced runs of an assistant that started at `from` or later. The metadata of a trace contains its assistant.
- * Does not poll, because the query reads the metadata of all traces since `from`.
- */
-export const usageQuery = (assistant_id: string, from: string) =>
+/** Tokens and costs of traced runs, in the buckets of {@link monitoringQuery}. Reads the metadata of all traces in the time range. */
+export const usageQuery = ({ from, until, bucket_ms }: RunMonitoring, assistant_id: string | undefined) =>
   queryOptions({
-    queryKey: ["usage", assistant_id, from],
+    queryKey: ["usage", from, until, assistant_id],
     queryFn: ({ signal }) =>
-      api.post<RunStats>(
-        "/api/v1/runs/stats",
-        {
-          is_root: true,
-          start_time: from,
-          filter: `and(eq(metadata_key, "assistant_id"), eq(metadata_value, ${JSON.stringify(assistant_id)}))`,
-        },
-        { signal },
-      ),
-    staleTime: 60_000,
+      api.post<UsageOverTime>("/app/api/traces/usage", { from, until, bucket_ms, assistant_id }, { signal }),
+    refetchInterval: USAGE_POLL_MS,
+    placeholderData: keepPreviousData,
   });
 
 /** A run by ID. Null if the run does not exist. */
@@ -98,6 +91,39 @@ export const runQuery = (run_id: string) =>
     },
     refetchInterval: ({ state }) => (state.data?.ended_at === null ? LIST_POLL_MS : false),
   });
+
+/** Previews of a run's input and output, which do not change after the run has ended. Null if the run does not exist. */
+export const previewQuery = ({ run_id, ended_at }: RunOverviewItem) =>
+  queryOptions({
+    queryKey: ["run", "preview", run_id, ended_at !== null],
+    queryFn: () => readPreview(run_id),
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+/** The server's limit for a request. */
+const MAX_PREVIEWS = 50;
+
+type Previews = ReadonlyMap<string, RunPreview>;
+
+/** Collects the runs of the rows that are rendered at once. */
+let batch: { run_ids: string[]; previews: Promise<Previews> } | undefined;
+
+async function readPreview(run_id: string): Promise<RunPreview | null> {
+  if (!batch || batch.run_ids.length === MAX_PREVIEWS) {
+    const run_ids: string[] = [];
+    batch = { run_ids, previews: Promise.resolve().then(() => readPreviews(run_ids)) };
+  }
+  batch.run_ids.push(run_id);
+  return (await batch.previews).get(run_id) ?? null;
+}
+
+async function readPreviews(run_id: readonly string[]): Promise<Previews> {
+  batch = undefined;
+  const { previews } = await api.get<RunPreviews>("/app/api/runs/previews", { query: { run_id } });
+  return new Map(previews.map((each) => [each.run_id, each]));
+}
 
 export type RunKey = Pick<RunOverviewItem, "thread_id" | "run_id">;
 

@@ -85,10 +85,11 @@ function RunsOfServer() {
       {list.error && !list.data ? (
         <ErrorState error={list.error} retry={() => void list.refetch()} />
       ) : list.isPending ? (
-        <SkeletonRows label="Loading runs" rows={10} />
+        <SkeletonRows label="Loading runs" height={56} />
       ) : (
         <Table
           name="Runs"
+          rowHeight={56}
           rows={runs}
           columns={columnsFor({ chosen, choose, cancel, nameOf, now: list.dataUpdatedAt })}
           keyOf={({ run_id }) => run_id}

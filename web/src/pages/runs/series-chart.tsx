@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type MouseEvent, useState } from "react";
-import { count, DASH, duration, percent } from "../../ui/format.ts";
+import { cost, count, DASH, duration, percent } from "../../ui/format.ts";
 import { classes } from "../../ui/layout.tsx";
 
 export interface Series {
@@ -34,6 +34,7 @@ const UNITS = {
   count: { format: count, topOf: (max: number) => Math.max(2, roundTop(max)) },
   ms: { format: duration, topOf: (max: number) => DURATION_TOPS.find((top) => max <= top) ?? max },
   share: { format: percent, topOf: roundTop },
+  usd: { format: cost, topOf: roundTop },
 };
 
 /** View box of the chart. The drawing is stretched to the available width. */
@@ -44,7 +45,7 @@ const HEIGHT = 100;
  * A chart of series with common points in time. The legend shows the values under the pointer, or the last values.
  *
  * @param times one label per point
- * @param unit unit of the values: integers, milliseconds, or fractions that are shown in percent
+ * @param unit unit of the values: integers, milliseconds, USD, or fractions that are shown in percent
  * @param onOpen called with the index of the clicked point. The arrow keys also select a point, and Enter opens it.
  */
 export function SeriesChart({

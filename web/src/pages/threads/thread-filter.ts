@@ -14,6 +14,10 @@ export interface ThreadsSearch {
   order?: "asc";
 }
 
+/** Whether filters or another order change the list. The target is no filter. */
+export const isFiltered = (search: ThreadsSearch): boolean =>
+  Object.entries(search).some(([name, value]) => name !== "target" && value !== undefined);
+
 /**
  * Parses a metadata filter such as `customer=7, tier="gold"`. A value that is not valid JSON is used as a string.
  *

@@ -16,7 +16,7 @@ import { Table } from "../../ui/table/table.tsx";
 import { AgentName } from "../agents/agent-name.tsx";
 import { threadsRoute } from "./page.ts";
 import { type ListedThread, needsInput, threadCountQuery, threadsQuery } from "./queries.ts";
-import type { ThreadsSearch } from "./thread-filter.ts";
+import { isFiltered, type ThreadsSearch } from "./thread-filter.ts";
 import { ThreadStatus } from "./thread-header.tsx";
 import { ThreadSelection } from "./thread-selection.tsx";
 import { ThreadsFilters } from "./threads-filters.tsx";
@@ -95,7 +95,7 @@ export function ThreadsPage() {
           onEnd={() => {
             if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
           }}
-          empty={<NoThreads isFiltered={Object.values(search).some((value) => value !== undefined)} />}
+          empty={<NoThreads isFiltered={isFiltered(search)} />}
         />
       )}
     </Page>

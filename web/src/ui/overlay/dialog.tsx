@@ -2,7 +2,7 @@ import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button } from "../button.tsx";
-import { classes } from "../layout.tsx";
+import { classes, isNarrow, useMedia } from "../layout.tsx";
 import { isOnToast } from "./toast.tsx";
 
 export interface DialogProps {
@@ -53,7 +53,7 @@ export function Dialog(props: DialogProps) {
 
 /**
  * A panel that slides in from the right. With `modal={false}`, the page behind stays usable and keeps the focus, so that j and k move
- * through table rows.
+ * through table rows. It starts below the header of the page, whose actions stay usable, except on narrow screens.
  */
 export function Sheet({
   width = 640,
@@ -61,6 +61,8 @@ export function Sheet({
   actions,
   ...props
 }: DialogProps & { width?: number; modal?: boolean; actions?: ReactNode }) {
+  const narrow = useMedia(isNarrow);
+  const top = modal || narrow ? 0 : document.querySelector("main")?.getBoundingClientRect().top;
   return (
     <Radix.Root open={props.open} modal={modal} onOpenChange={(open) => !open && props.onClose()}>
       <Radix.Portal>
@@ -69,7 +71,7 @@ export function Sheet({
           {...(props.description ? {} : { "aria-describedby": undefined })}
           onOpenAutoFocus={(event) => !modal && event.preventDefault()}
           onInteractOutside={(event) => (modal ? keepOnToast(event) : event.preventDefault())}
-          style={{ width: `min(${width}px, 100vw)` }}
+          style={{ width: `min(${width}px, 100vw)`, top }}
           className="fixed inset-y-0 right-0 z-50 flex animate-slide flex-col border-line border-l bg-raised shadow-float"
         >
           <Head {...props} actions={actions} line />

@@ -5,6 +5,8 @@ import type { Session } from "../../../../../src/experiments/contract/sessions.t
 import { api } from "../../../api/request.ts";
 import { createStore } from "../../../store.ts";
 import { EXPERIMENTS } from "../queries.ts";
+import { keptBy } from "../sessions/kept-threads.tsx";
+import { runCode } from "./code-evaluator.ts";
 
 export interface ExperimentOrder {
   dataset: Dataset;
@@ -21,9 +23,11 @@ export interface ExperimentOrder {
   keep_threads: boolean;
 }
 
-/** Built-in evaluators compare outputs and expected outputs. An assistant gets both with the inputs, and returns a score. */
+/** Built-in evaluators compare outputs and expected outputs. Code and assistants get both with the inputs, and return a score. */
 export type Evaluator =
-  | { kind: "exact_match" | "json_match" }
+  | { kind: "exact_match" }
+  | { kind: "json_match" }
+  | { kind: "code"; code: string; key: string }
   | { kind: "assistant"; assistant_id: string; key: string };
 
 /** An experiment that this page runs. */
@@ -45,6 +49,7 @@ interface Score {
   value?: unknown;
   comment?: string;
   error?: true;
+  extra?: { error: true };
 }
 
 interface PendingRow {
@@ -72,10 +77,11 @@ const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
 /**
  * Creates the experiment, then runs its examples. Each row is stored as soon as it is evaluated.
  *
- * @throws RequestError if the name is taken; Error if there are no examples
+ * @throws RequestError if the name is taken; Error if there are no examples, or if code cannot be compiled
  */
 export async function startExperiment(order: ExperimentOrder, client: QueryClient): Promise<void> {
   const { dataset, name, assistant_name } = order;
+  for (const evaluator of order.evaluators) if (evaluator.kind === "code") await compile(evaluator.code);
   const examples = await readExamples(order);
   if (examples.length === 0) throw new Error("The dataset has no examples to run: add examples first.");
   const extra = { metadata: { assistant: assistant_name, dataset: dataset.name, split: order.split } };
@@ -144,12 +150,19 @@ async function readExamples({ dataset, split }: ExperimentOrder): Promise<Exampl
   }
 }
 
+async function compile(code: string): Promise<void> {
+  const { __error__: failure } = toResult(await runCode(code));
+  if (failure)
+    throw new Error(`The code of the evaluator is invalid (${failure.error}: ${failure.message}). Correct it.`);
+}
+
 async function runExample(
-  { id, inputs, outputs: expected, modified_at }: Example,
+  example: Example,
   { assistant_id, assistant_name, name, evaluators, keep_threads }: ExperimentOrder,
   session_id: string,
   signal: AbortSignal,
 ): Promise<NonNullable<PendingRow["bodies"]>> {
+  const { id, inputs, modified_at } = example;
   const run_id = crypto.randomUUID();
   const start_time = new Date().toISOString();
   const dotted_order = `${start_time.replaceAll(/[-:.Z]/g, "")}000Z${run_id}`;
@@ -157,7 +170,10 @@ async function runExample(
     // Makes the server store the trace of the agent run below the run of the row.
     config: { configurable: { "langsmith-trace": dotted_order } },
     langsmith_tracer: { project_name: name },
-    ...(keep_threads && { on_completion: "keep", metadata: { experiment: name, example_id: id } }),
+    ...(keep_threads && {
+      on_completion: "keep",
+      metadata: { ...keptBy(session_id), experiment: name, example_id: id },
+    }),
   });
   const run = {
     ...{ id: run_id, trace_id: run_id, dotted_order, session_id, name: assistant_name, run_type: "chain" },
@@ -167,7 +183,7 @@ async function runExample(
   };
   const scores: object[] = [];
   for (const evaluator of failure ? [] : evaluators) {
-    const score = await evaluate(evaluator, { inputs, outputs, expected }, signal);
+    const score = await evaluate(evaluator, example, outputs, signal);
     scores.push({ ...score, id: crypto.randomUUID(), run_id, session_id });
   }
   return { run, scores };
@@ -180,28 +196,38 @@ async function runAssistant(
   options: object = {},
 ): Promise<Result> {
   const body = { assistant_id, input, on_disconnect: "cancel", ...options };
-  const result = await api.post<unknown>("/runs/wait", body, { signal });
-  return isObject(result) ? result : { output: result };
+  return toResult(await api.post<unknown>("/runs/wait", body, { signal }));
 }
 
-interface Row {
-  inputs: unknown;
-  outputs: unknown;
-  expected: unknown;
-}
+/** How the official clients mark the error of an evaluator. It counts as an error, and not as a score. */
+const FAILED = { error: true, extra: { error: true } } as const;
 
-async function evaluate(evaluator: Evaluator, row: Row, signal: AbortSignal): Promise<Score> {
-  if (evaluator.kind !== "assistant") {
-    const match = jsonMatch(row.outputs, row.expected, evaluator.kind === "exact_match");
+const toResult = (value: unknown): Result => (isObject(value) ? value : { output: value });
+
+async function evaluate(
+  evaluator: Evaluator,
+  { id, inputs, outputs: expected, metadata }: Example,
+  outputs: unknown,
+  signal: AbortSignal,
+): Promise<Score> {
+  if (evaluator.kind === "exact_match" || evaluator.kind === "json_match") {
+    const match = jsonMatch(outputs, expected, evaluator.kind === "exact_match");
     return { key: evaluator.kind, score: evaluator.kind === "exact_match" ? match === 1 : match };
   }
-  const { assistant_id, key } = evaluator;
-  const { __error__: failure, score, value, comment } = await runAssistant(assistant_id, row, signal);
-  if (failure) return { key, error: true, comment: `${failure.error}: ${failure.message}` };
-  if (typeof score !== "number" && typeof score !== "boolean" && value === undefined)
-    return { key, error: true, comment: "The assistant returned neither a score (a number or a boolean) nor a value." };
+  const { key } = evaluator;
+  const result =
+    evaluator.kind === "assistant"
+      ? await runAssistant(evaluator.assistant_id, { inputs, outputs, expected }, signal)
+      : await runCode(evaluator.code, {
+          run: { inputs, outputs },
+          example: { id, inputs, outputs: expected, metadata },
+        });
+  const { __error__: failure, score, value, comment } = toResult(result);
+  if (failure) return { key, ...FAILED, comment: `${failure.error}: ${failure.message}` };
   const texts = { value, comment: typeof comment === "string" ? comment : undefined };
-  return typeof score === "number" || typeof score === "boolean" ? { key, score, ...texts } : { key, ...texts };
+  if (typeof score === "boolean" || Number.isFinite(score)) return { key, score: score as number | boolean, ...texts };
+  if (value !== undefined) return { key, ...texts };
+  return { key, ...FAILED, comment: "The evaluator returned neither a score (a number or a boolean) nor a value." };
 }
 
 /**

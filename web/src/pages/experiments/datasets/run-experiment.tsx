@@ -3,12 +3,13 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import { Button } from "../../../ui/button.tsx";
-import { Checkbox, Field, Input } from "../../../ui/form/field.tsx";
+import { Checkbox, Field, Input, TextArea } from "../../../ui/form/field.tsx";
 import { Select } from "../../../ui/form/select.tsx";
 import { FormDialog } from "../../../ui/overlay/form-dialog.tsx";
 import { Progress } from "../../../ui/progress.tsx";
 import { assistantsQuery } from "../../agents/queries.ts";
 import { sessionsQuery, splitsQuery } from "../queries.ts";
+import { CODE_LIMIT_S } from "./code-evaluator.ts";
 import {
   continueExperiment,
   dismissExperiment,
@@ -31,11 +32,14 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
   const [split, setSplit] = useState(ALL);
   const [concurrency, setConcurrency] = useState("4");
   const [matches, setMatches] = useState<readonly ("exact_match" | "json_match")[]>(["json_match"]);
+  const [usesCode, setUsesCode] = useState(false);
+  const [code, setCode] = useState(() => storedCode(dataset.id));
   const [judge_id, setJudge] = useState(NONE);
   const [keep_threads, setKeepThreads] = useState(true);
   const options = assistants.map((assistant) => ({ value: assistant.assistant_id, label: assistant.name }));
   const nameOf = (id: string) => options.find(({ value }) => value === id)?.label ?? id;
   const evaluators: Evaluator[] = matches.map((kind) => ({ kind }));
+  if (usesCode) evaluators.push({ kind: "code", ...code, key: code.key.trim() });
   if (judge_id !== NONE) evaluators.push({ kind: "assistant", assistant_id: judge_id, key: nameOf(judge_id) });
   const starting = useMutation({
     mutationFn: (id: string) =>
@@ -48,7 +52,10 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
         },
         client,
       ),
-    onSuccess: onClose,
+    onSuccess: () => {
+      if (usesCode) localStorage.setItem(codeStorage(dataset.id), JSON.stringify(code));
+      onClose();
+    },
   });
   const match = (kind: "exact_match" | "json_match", label: string, hint: string) => (
     <Checkbox
@@ -104,6 +111,13 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
           "The share of the expected values that the output contains at the same place.",
         )}
         {match("exact_match", "Exact match", "Whether the output is equal to the expected output.")}
+        <Checkbox
+          label="Code"
+          hint={`JavaScript. It runs in this browser, without access to the network and to this page, for at most ${CODE_LIMIT_S} s per example.`}
+          checked={usesCode}
+          onChange={({ target }) => setUsesCode(target.checked)}
+        />
+        {usesCode && <CodeFields value={code} onChange={setCode} />}
       </fieldset>
       <Field
         label="Assistant as evaluator"
@@ -140,6 +154,62 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
     </FormDialog>
   );
 }
+
+interface Code {
+  key: string;
+  code: string;
+}
+
+const FIRST_CODE: Code = {
+  key: "code",
+  code: `const found = run.outputs.answer;
+const wanted = example.outputs.answer;
+return { score: found === wanted };`,
+};
+
+const codeStorage = (dataset_id: string) => `threadmill.evaluator.${dataset_id}`;
+
+/** The code that this browser used last for the dataset. */
+function storedCode(dataset_id: string): Code {
+  try {
+    return { ...FIRST_CODE, ...JSON.parse(localStorage.getItem(codeStorage(dataset_id)) ?? "{}") };
+  } catch {
+    return FIRST_CODE;
+  }
+}
+
+const CodeFields = ({ value, onChange }: { value: Code; onChange(value: Code): void }) => (
+  <div className="ml-5.5 grid gap-3">
+    <Field label="Name of the score" isRequired>
+      {(props) => (
+        <Input
+          {...props}
+          required
+          maxLength={180}
+          value={value.key}
+          onChange={({ target }) => onChange({ ...value, key: target.value })}
+        />
+      )}
+    </Field>
+    <Field
+      label="Function body"
+      isRequired
+      hint="Parameters: run and example, each with inputs and outputs; example.outputs is the expected output. Return score (a number or a boolean) or value, and comment."
+    >
+      {(props) => (
+        <TextArea
+          {...props}
+          mono
+          className="[font-variant-ligatures:none]"
+          required
+          rows={6}
+          value={value.code}
+          onChange={({ target }) => onChange({ ...value, code: target.value })}
+        />
+      )}
+    </Field>
+  </div>
+);
 
 /** The experiments that this page runs on a dataset. */
 export function RunningExperiments({ dataset }: { dataset: Dataset }) {

@@ -11,6 +11,7 @@ import { toast } from "../../../ui/overlay/toast.tsx";
 import { compareSearch } from "../compare/route.ts";
 import { byAge } from "../metrics.ts";
 import { EXPERIMENTS } from "../queries.ts";
+import { useKeptThreads } from "../sessions/kept-threads.tsx";
 
 export function SelectionBar({
   dataset,
@@ -25,6 +26,7 @@ export function SelectionBar({
 }) {
   const client = useQueryClient();
   const [isDeleting, setDeleting] = useState(false);
+  const threads = useKeptThreads(isDeleting ? [...chosen] : []);
   const compared = comparedOf(dataset, sessions, chosen);
   return (
     <div className="ml-auto flex items-center gap-2">
@@ -66,6 +68,7 @@ export function SelectionBar({
         action="Delete"
         onConfirm={async () => {
           try {
+            await threads.remove();
             for (const id of chosen) await api.delete(`/api/v1/sessions/${id}`);
           } finally {
             // Also refetches after an error, because earlier deletions may have succeeded.
@@ -77,6 +80,7 @@ export function SelectionBar({
       >
         The runs and feedback of the selected experiments are deleted. The dataset's examples are kept. This cannot be
         undone.
+        {threads.choice}
       </Confirm>
     </div>
   );

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ExperimentRun } from "../../../../../src/experiments/contract/runs.ts";
 import { Id } from "../../../ui/code-block.tsx";
 import { JsonTree } from "../../../ui/json-tree.tsx";
-import { DetailSection } from "../../../ui/layout.tsx";
+import { classes, DetailSection } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
@@ -11,7 +11,7 @@ import { RunTraceLink } from "../../traces/trace-link.tsx";
 import type { Key } from "../compare/view.ts";
 import { latencyOf } from "../metrics.ts";
 import { exampleQuery, feedbackQuery, runQuery } from "../queries.ts";
-import { feedbackText } from "./scores.tsx";
+import { feedbackText, isFailed } from "./scores.tsx";
 
 export function RunSheet({ id, keys, onClose }: { id: string | undefined; keys: readonly Key[]; onClose(): void }) {
   const { data: run, error, refetch } = useQuery({ ...runQuery(id ?? ""), enabled: id !== undefined });
@@ -79,7 +79,9 @@ function Feedback({ run_id, keys }: { run_id: string; keys: readonly Key[] }) {
         {feedback?.map((each) => (
           <div key={each.id} className="contents">
             <dt>{each.key}</dt>
-            <dd className="text-right font-medium font-mono">{feedbackText(each, keys)}</dd>
+            <dd className={classes("text-right font-medium font-mono", isFailed(each) && "text-error")}>
+              {feedbackText(each, keys)}
+            </dd>
             <dd className="break-words text-text-2">{each.comment}</dd>
           </div>
         ))}

@@ -13,15 +13,20 @@ export function Scores({ feedback, of, keys }: { feedback: readonly Feedback[]; 
   const [first] = found;
   if (!first) return <span className="text-text-3">{DASH}</span>;
   return (
-    <span title={first.comment ?? undefined}>
+    <span title={first.comment ?? undefined} className={isFailed(first) ? "text-error" : undefined}>
       {feedbackText(first, keys)}
       {found.length > 1 && <span className="text-text-3"> +{found.length - 1}</span>}
     </span>
   );
 }
 
+/** Whether the feedback is the error of an evaluator. The official clients mark these the same way. */
+export const isFailed = ({ extra }: Feedback): boolean => extra?.error === true;
+
 /** Formats a feedback score as its label, as pass or fail, or as a number. If there is no score, formats the feedback value. */
-export function feedbackText({ key: name, score, value }: Feedback, keys: readonly Key[]): string {
+export function feedbackText(feedback: Feedback, keys: readonly Key[]): string {
+  if (isFailed(feedback)) return "failed";
+  const { key: name, score, value } = feedback;
   const key = keys.find((known) => known.name === name);
   if (score !== null) return key ? scoreText(key, score) : number(score);
   if (value === null || value === undefined) return DASH;

@@ -14,6 +14,7 @@ import { EXPERIMENTS } from "../queries.ts";
 import { useBaseline } from "../use-baseline.ts";
 import { ExportDialog } from "./export-dialog.tsx";
 import type { ExportFormat } from "./export-results.ts";
+import { useKeptThreads } from "./kept-threads.tsx";
 
 export function SessionMenu({
   session,
@@ -35,6 +36,7 @@ export function SessionMenu({
   const close = () => setOpen(undefined);
   const dataset_id = session.reference_dataset_id;
   const noun = dataset_id ? "experiment" : "project";
+  const threads = useKeptThreads(open === "delete" && dataset_id ? [session.id] : []);
   const refetch = () => Promise.all([EXPERIMENTS, TRACES].map((queryKey) => client.invalidateQueries({ queryKey })));
   return (
     <>
@@ -84,6 +86,7 @@ export function SessionMenu({
         title={`Delete ${noun} “${session.name}”?`}
         action="Delete"
         onConfirm={async () => {
+          await threads.remove();
           await api.delete(`/api/v1/sessions/${session.id}`);
           // Leaves the page before the queries are invalidated, because refetching the deleted session would fail.
           await onDeleted?.();
@@ -93,6 +96,7 @@ export function SessionMenu({
       >
         The {noun}'s runs{session.run_count !== null && ` (${count(session.run_count)})`} and their feedback are
         deleted. {dataset_id && "The dataset's examples are kept."} This cannot be undone.
+        {threads.choice}
       </Confirm>
       {dataset_id && (open === "csv" || open === "json") && (
         <ExportDialog dataset_id={dataset_id} session={session} format={open} onClose={close} />

@@ -7,6 +7,7 @@ import { api } from "../../../../api/request.ts";
 import { Button } from "../../../../ui/button.tsx";
 import { Confirm } from "../../../../ui/overlay/confirm.tsx";
 import { toast } from "../../../../ui/overlay/toast.tsx";
+import { isFailed } from "../../sessions/scores.tsx";
 import { ChangeMark } from "../change-mark.tsx";
 import { comparisonKey } from "../queries.ts";
 import { changeText, scoreText, signOf, type View } from "../view.ts";
@@ -115,18 +116,20 @@ export function Annotations({
 /** Label or score of a feedback record, with the change from the baseline. */
 function FeedbackValue({
   view,
-  feedback: { key: name, score, value },
+  feedback,
   baseline,
 }: {
   view: View;
   feedback: Feedback;
   baseline: readonly Feedback[] | undefined;
 }) {
+  const { key: name, score, value } = feedback;
   const key = view.keys.find((known) => known.name === name);
   const before = baseline?.find((other) => other.key === name)?.score ?? null;
   const label =
     typeof value === "string" ? value : value === null || value === undefined ? undefined : JSON.stringify(value);
   const scoreLabel = score === null || !key ? undefined : scoreText(key, score);
+  if (isFailed(feedback)) return <span className="min-w-20 font-mono text-error">failed</span>;
   return (
     <span className="flex min-w-20 items-center gap-2 font-mono">
       {label !== undefined && <span className="max-w-48 truncate">{label}</span>}

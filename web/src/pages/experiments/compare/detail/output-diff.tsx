@@ -1,6 +1,6 @@
 import { diffWordsWithSpace } from "diff";
 import { useMemo, useState } from "react";
-import { mainText } from "../../../../../../src/experiments/contract/preview.ts";
+import { mainText } from "../../../../../../src/platform/contract/preview.ts";
 import { Button } from "../../../../ui/button.tsx";
 import { count } from "../../../../ui/format.ts";
 import { type Difference, differencesOf } from "./json-diff.ts";

@@ -28,6 +28,12 @@ export function previewOf(payload: unknown, side: PayloadSide, key?: string): st
   return mainText(payload, side) ?? JSON.stringify(payload) ?? "";
 }
 
+/** Returns the beginning of {@link previewOf}. */
+export function cutPreview(payload: unknown, side: PayloadSide, key?: string): string {
+  const text = previewOf(payload, side, key);
+  return text.length <= PREVIEW_CHARS ? text : `${text.slice(0, PREVIEW_CHARS).toWellFormed()}…`;
+}
+
 /** Returns the text that stands for a payload. Undefined if the payload is neither a conversation nor a text with a known key. */
 export function mainText(payload: unknown, side: PayloadSide): string | undefined {
   if (typeof payload === "string") return payload;
@@ -49,6 +55,9 @@ const CONVERSATIONS = ["messages", "generations", "choices"];
 
 /** Keys that lead to the text of a message in the formats of LangChain, OpenAI, Anthropic and OpenTelemetry. */
 const CONTENTS = [...CONVERSATIONS, "message", "kwargs", "content", "parts", "text"];
+
+/** Fills about two lines of a table cell in the UI. */
+const PREVIEW_CHARS = 200;
 
 /** The maximum number of items of a list that are searched for text, from the end. */
 const MAX_ITEMS = 20;
