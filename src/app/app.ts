@@ -91,7 +91,7 @@ export interface AppOptions
   origins: OriginPolicy;
   cors: CorsSettings;
   body_limit_bytes: number;
-  /** Maximum number of open streams and waiting requests per user. Does not apply to `API_KEYS` or to a service without keys. */
+  /** Limits of open streams and waiting requests. They do not apply to `API_KEYS` or to a service without keys. */
   max_open: OpenLimits;
   /** Accepted host names besides loopback names; undefined if the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
