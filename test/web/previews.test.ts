@@ -97,7 +97,7 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await rowWith(page, "Parcel 2 is on its way.").waitFor();
     const asked = Promise.withResolvers<void>();
     const answers = Promise.withResolvers<void>();
-    await page.route(/\/datasets\/[^/]+\/runs/, async (route) => {
+    await page.route(/\/compared-rows/, async (route) => {
       asked.resolve();
       await answers.promise;
       await route.continue();
