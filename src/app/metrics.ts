@@ -72,8 +72,7 @@ export function metricsExport(options: MetricsExportOptions, registry: Registry,
   return {
     start: () => periodic.start(),
     async stop() {
-      await periodic.stop();
-      await withTimeout(send().catch(warn), STOP_MS);
+      await withTimeout(periodic.stop().then(send).catch(warn), STOP_MS);
     },
   };
 }
