@@ -6,10 +6,14 @@ FROM ${NODE_IMAGE} AS build
 ARG NPM_CONFIG_REGISTRY
 WORKDIR /build
 COPY . .
-# npm pack runs the build.
-RUN npm ci --ignore-scripts --no-audit --no-fund && npm pack --pack-destination /tmp && test -f dist/web/index.html
-RUN mkdir -p /app && cd /app && npm init --yes && npm install --omit=dev --no-audit --no-fund /tmp/threadmill-*.tgz
-RUN mkdir -p /data && chown 1000:1000 /data
+# npm pack runs the build. One step, without what only the build needs: saving node_modules as a layer takes longer than installing it.
+RUN npm ci --ignore-scripts --no-audit --no-fund \
+  && npm pack --pack-destination /tmp \
+  && test -f dist/web/index.html \
+  && mkdir -p /app /data \
+  && cd /app && npm init --yes && npm install --omit=dev --no-audit --no-fund /tmp/threadmill-*.tgz \
+  && chown 1000:1000 /data \
+  && rm -rf /build/node_modules /build/dist "$(npm config get cache)"
 
 FROM ${NODE_IMAGE}
 COPY --from=build /app /app

@@ -4,7 +4,7 @@ export interface Suite {
   exclude?: string[];
   /**
    * The database of suites that are written for any; see {@link databases} of support/databases.ts. `either`: one of the two, which `SEED`
-   * selects. For suites that repeat others, which run on both, in another language or encrypted.
+   * selects. For suites that repeat others, which run on both, in another language, encrypted or with kills.
    */
   database: "sqlite" | "postgres" | "both" | "either";
   /** `always`: with `npm test`. `rest`: what `npm run test:all` has more than that. */
@@ -32,11 +32,18 @@ const UNIT = [
   "web/src/**/*.test.tsx",
 ];
 
-/** Kills, rollouts, processes that share a database, random requests. */
+/** Kills and faults of the database, processes that share one, random sequences: claims, leases, rollback. */
 const FAULTS = [
-  "test/{crash,faults,model}/**/*.test.ts",
+  "test/crash/{durability,ledger,python-hosts,readers}.test.ts",
+  "test/{faults,model}/**/*.test.ts",
+  "test/engine/{database-faults,roles,rollout,shared-data}.test.ts",
+];
+
+/** Kills and random requests of the parts around the engine. Suites of `npm test` run their statements on both databases. */
+const FAULTS_AROUND = [
+  "test/crash/{crons-and-webhooks,protocol-clients}.test.ts",
   "test/fuzz/{experiments,fuzz}.test.ts",
-  "test/engine/{a2a,crons,database-faults,roles,rollout,shared-data,webhooks}.test.ts",
+  "test/engine/{a2a,crons,webhooks}.test.ts",
   "test/experiments/upload-faults.test.ts",
   "test/traces/{agent-runs-faults,ingestion-faults,large-traces}.test.ts",
   "test/vault/flow-canary.test.ts",
@@ -156,6 +163,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       ...EXPERIMENTS,
       ...MORE_EXPERIMENTS,
       ...FAULTS,
+      ...FAULTS_AROUND,
       ...FAULTS_OF_HOSTS,
       ...BROWSER,
       ...CLIENTS,
@@ -210,6 +218,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   commands: { include: COMMANDS, database: "sqlite", runs: "rest" },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest" },
+  "faults around the engine": { include: FAULTS_AROUND, database: "either", runs: "rest" },
   faults: { include: FAULTS, exclude: ["test/crash/python-hosts.test.ts"], database: "both", runs: "rest" },
   package: { include: PACKAGE, database: "sqlite", runs: "rest" },
 };

@@ -20,7 +20,7 @@ function baseContents(folder: string): Record<string, string> {
   const npm = join(folder, "npm");
   writeFileSync(npm, '#!/bin/sh\nexec node /opt/npm/bin/npm-cli.js "$@"\n', { mode: 0o755 });
   const path = (command: string) => execFileSync("which", [command], { encoding: "utf8" }).trim();
-  const commands = ["sh", "mkdir", "chown", "env", "uname", "sed", "dirname", "basename"].map(path);
+  const commands = ["sh", "mkdir", "chown", "rm", "env", "uname", "sed", "dirname", "basename"].map(path);
   const bindings = globSync("node_modules/**/*.node", { cwd: ROOT }).map((file) => join(ROOT, file));
   const programs = [process.execPath, ...commands, ...bindings].map((file) => realpathSync(file));
   const libraries = programs.flatMap((file) => [
