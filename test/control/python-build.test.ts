@@ -1,6 +1,15 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import {
+  globSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -97,19 +106,25 @@ describe.runIf(uv)("a deployment with graphs in Python on a machine with uv", ()
   const env = { UV_SYSTEM_CERTS: "true" };
   const answerOf = async (files: Record<string, string>) => {
     const deployment_id = randomUUID();
-    const { lines, artifact } = await world.build(await project("uv", files), { deployment_id, env });
+    const { lines, artifact, folder } = await world.build(await project("uv", files), { deployment_id, env });
+    const bytecode = globSync(".venv/lib/*/site-packages/langgraph/pregel/__pycache__/main.*.pyc", { cwd: folder });
     const order = instanceSpec({ artifact, deployment_id, env: {} });
     const ref = await world.driver.ensure(order);
     await answersOk(ref);
     const answer = await ask(ref, order, {});
     await world.driver.stop(ref, { grace_ms: 5_000 });
-    return { commands: lines.map(({ message }) => message).filter((message) => message.startsWith("$ uv")), answer };
+    return {
+      commands: lines.map(({ message }) => message).filter((message) => message.startsWith("$ uv")),
+      answer,
+      isCompiled: bytecode.length === 1,
+    };
   };
 
   it("has the packages of requirements.txt", async () => {
     expect(await answerOf({})).toEqual({
       commands: ["$ uv pip install -r requirements.txt"],
       answer: { text: "<uv>", secret: null, keys: null },
+      isCompiled: true,
     });
   });
 
@@ -123,6 +138,7 @@ describe.runIf(uv)("a deployment with graphs in Python on a machine with uv", ()
     expect(await answerOf({ "pyproject.toml": pyproject, "uv.lock": lock })).toEqual({
       commands: ["$ uv sync --frozen --no-dev --no-install-workspace"],
       answer: { text: "<uv>", secret: null, keys: null },
+      isCompiled: true,
     });
   });
 });

@@ -43,7 +43,7 @@ export class HostProcess {
     // A process group of its own, so that the host's end also ends the programs that its tools have started.
     this.#child = spawn(interpreter.path, ["-P", "-X", "utf8", "-m", "threadmill_host"], {
       cwd: project_dir,
-      env: { ...env, PYTHONPATH: PACKAGES, PYTHONDONTWRITEBYTECODE: "1" },
+      env: { ...env, PYTHONPATH: PACKAGES },
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       detached: true,
     });

@@ -89,7 +89,9 @@ async function create(
     args: ["-m", "venv", environment],
   });
   if (installation) {
-    const env = { ...base.env, VIRTUAL_ENV: environment, UV_PROJECT_ENVIRONMENT: environment };
+    // Graph hosts may not write into the environment. Without bytecode, importing LangGraph takes 2.5 s instead of 0.9 s.
+    const compile = { UV_COMPILE_BYTECODE: "1" };
+    const env = { ...base.env, VIRTUAL_ENV: environment, UV_PROJECT_ENVIRONMENT: environment, ...compile };
     const [program = "", ...args] = installation.args;
     const file = program === "python" ? join(environment, "bin/python") : program;
     io.log(infoLine(`$ ${installation.command}`));
