@@ -149,7 +149,9 @@ describeInBrowser("the runs", () => {
     const running = await newRun(SLOW);
     for (const body of [LATER, { ...LATER, after_seconds: 0 }]) await newRun(body);
     await takePictures(web, "runs", "/runs", (page) => page.getByText("running").last().waitFor());
-    await takePictures(web, "run", `/runs?run=${running.run_id}`, (page) => page.getByRole("heading", { name: "Input" }).waitFor());
+    await takePictures(web, "run", `/runs?run=${running.run_id}`, (page) =>
+      page.getByRole("heading", { name: "Input" }).waitFor(),
+    );
     await post("/runs/cancel", { status: "all" });
   });
 });
