@@ -23,7 +23,7 @@ export default defineConfig(async ({ mode }) => {
   const python = await findPython();
   const project = ([
     name,
-    { include, exclude = [], database, language = "js", encrypts = false, isolate = false, pool = "forks", runs },
+    { include, exclude = [], database, language = "js", encrypts = false, isolate = false, pool = "forks" },
   ]: [string, Suite]) => ({
     // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
     resolve: {
