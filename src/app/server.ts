@@ -7,7 +7,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { WebSocketServer } from "ws";
 import type { Config } from "../config/config.ts";
 import type { AcceptSocket, Env } from "../platform/http/route.ts";
-import { sendStreamedBody } from "../platform/http/streamed-body.ts";
+import { answer } from "../platform/http/streamed-body.ts";
 import type { DeploymentFront } from "./deployment-front.ts";
 
 export interface ServerOptions {
@@ -43,10 +43,10 @@ export async function listen(config: Config, service: ServerOptions & { stop(): 
 
 /** The front handles requests for deployments without converting them to a `Request`. */
 export function createHttpServer({ fetch, front }: ServerOptions, upgrades = new Upgrades(fetch)): Server {
-  const answer = getRequestListener(async (request, { outgoing }) => {
-    const response = await fetch(request);
-    return sendStreamedBody(response, outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
-  });
+  const listener = getRequestListener(
+    async (request, { outgoing }) =>
+      (await answer(request, outgoing as ServerResponse, fetch)) ?? RESPONSE_ALREADY_SENT,
+  );
   const options = {
     headersTimeout: 15_000,
     requestTimeout: 300_000,
@@ -59,9 +59,9 @@ export function createHttpServer({ fetch, front }: ServerOptions, upgrades = new
   };
   const server = front
     ? createServer(options, (request, response) =>
-        front.handle(request, response, () => void answer(request, response)),
+        front.handle(request, response, () => void listener(request, response)),
       )
-    : createServer(options, answer);
+    : createServer(options, listener);
   return server.on("upgrade", (request, socket, head) => {
     if (front && (front.mayUpgrade(request) || !opensThread(request))) front.upgrade(request, socket, head);
     else void upgrades.handle(request, socket, head);

@@ -1,5 +1,5 @@
 import { accessEndError, type ClientAbort } from "../../platform/http/client-abort.ts";
-import { type Sink, StreamedBody } from "../../platform/http/streamed-body.ts";
+import { type Sink, streamedResponse } from "../../platform/http/streamed-body.ts";
 import type { StreamedEvent } from "../engine/index.ts";
 
 export interface SseOptions {
@@ -19,14 +19,15 @@ const HEARTBEAT = ": heartbeat\n\n";
 /** Sends each batch of events as one HTTP chunk. The next batch is read after this one is sent, so a slow reader buffers one batch. */
 export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, options: SseOptions): Response {
   const write = (sink: Sink) => writeEvents(batches, sink, options);
-  const body = new StreamedBody(write, () => options.client.abort(new Error("The client disconnected.")));
-  return new Response(body, {
-    headers: {
-      "content-type": "text/event-stream",
-      "cache-control": "no-store",
-      "x-accel-buffering": "no",
-      ...options.headers,
-    },
+  const headers = {
+    "content-type": "text/event-stream",
+    "cache-control": "no-store",
+    "x-accel-buffering": "no",
+    ...options.headers,
+  };
+  return streamedResponse(write, headers, {
+    direct: options.client.direct,
+    onCancel: () => options.client.abort(new Error("The client disconnected.")),
   });
 }
 

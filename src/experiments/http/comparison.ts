@@ -1,5 +1,5 @@
 import { type BaseUrlOptions, baseUrlOf } from "../../platform/http/base-url.ts";
-import { type Sink, StreamedBody } from "../../platform/http/streamed-body.ts";
+import { type DirectBody, directBodyOf, type Sink, streamedResponse } from "../../platform/http/streamed-body.ts";
 import type { ExampleWithRuns } from "../contract/comparison.ts";
 import { comparativeRoutes, comparisonRoutes } from "../contract/comparison.ts";
 import { experimentRoutesV2 } from "../contract/v2/routes.ts";
@@ -28,7 +28,11 @@ export function serveComparison(
   v1.serve(routes.readExamplesWithRuns, async ({ caller, params, query, body, signal, context }) => {
     const url = apiUrlOf(context, base_url);
     if (query.format !== "csv")
-      return jsonPiecesResponse((await examplesWithRuns.page(caller, params.dataset_id, body, url)).pieces, signal);
+      return jsonPiecesResponse(
+        (await examplesWithRuns.page(caller, params.dataset_id, body, url)).pieces,
+        signal,
+        directBodyOf(context.req.raw),
+      );
     const page = async (offset: number, limit: number) =>
       (await examplesWithRuns.page(caller, params.dataset_id, { ...body, offset, limit }, url)).value();
     return comparisonCsv(body.session_ids, page);
@@ -55,9 +59,13 @@ export function serveComparison(
   );
 }
 
-function jsonPiecesResponse(pieces: AsyncIterable<string>, disconnected: AbortSignal): Response {
-  const body = new StreamedBody((sink) => writePieces(pieces, sink, disconnected));
-  return new Response(body, { headers: { "content-type": "application/json" } });
+function jsonPiecesResponse(
+  pieces: AsyncIterable<string>,
+  disconnected: AbortSignal,
+  direct: DirectBody | undefined,
+): Response {
+  const write = (sink: Sink) => writePieces(pieces, sink, disconnected);
+  return streamedResponse(write, { "content-type": "application/json" }, { direct });
 }
 
 /** An error closes the connection, because the status has already been sent. */

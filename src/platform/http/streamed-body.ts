@@ -14,50 +14,109 @@ export interface Sink {
 
 type WriteText = (sink: Sink) => Promise<void>;
 
-/** A response body whose text a function writes: to Node's response with {@link sendStreamedBody}, to the stream otherwise. */
-export class StreamedBody extends ReadableStream<Uint8Array> {
-  readonly writeTo: WriteText;
-
-  constructor(write: WriteText, onCancel?: () => void) {
-    let pulled: PromiseWithResolvers<void> | undefined;
-    super(
-      {
-        pull(controller) {
-          if (pulled) return pulled.resolve();
-          pulled = Promise.withResolvers();
-          void write({
-            write(text) {
-              pulled = Promise.withResolvers();
-              controller.enqueue(encoder.encode(text));
-              return false;
-            },
-            drained: () => pulled?.promise ?? Promise.resolve(),
-            end: () => controller.close(),
-            fail: (error) => controller.error(error),
-          });
-        },
-        ...(onCancel && { cancel: onCancel }),
-      },
-      { highWaterMark: 0 },
-    );
-    this.writeTo = write;
-  }
+/** Receives what writes the body of the response to a request. Exists for requests of Node's server. */
+export interface DirectBody {
+  write?: WriteText | undefined;
 }
 
-/** Writes a {@link StreamedBody} to Node's response; returns false for other bodies. A stream takes 14 KB of memory, and 9 ms for 3 MB. */
-export function sendStreamedBody(response: Response, outgoing: ServerResponse): boolean {
-  const { body } = response;
-  // Reading the headers before this check would create a Headers object for each response.
-  if (!(body instanceof StreamedBody)) return false;
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  outgoing.flushHeaders();
-  void body.writeTo({
-    write: (text) => outgoing.write(text),
-    async drained(signal) {
-      if (outgoing.writableNeedDrain) await once(outgoing, "drain", { signal });
+/** By request, because looking for it in the response would create undici's Response and Headers for each response. */
+const directBodies = new WeakMap<Request, DirectBody>();
+
+export const directBodyOf = (request: Request): DirectBody | undefined => directBodies.get(request);
+
+/**
+ * Returns a response whose text a function writes: to Node's response if there is one, which saves 14 KB of memory per open response and
+ * 9 ms for 3 MB, otherwise to a stream.
+ *
+ * @param onCancel called when the reader of the stream cancels it; Node's response aborts the signal of the request instead
+ */
+export function streamedResponse(
+  write: WriteText,
+  headers: Record<string, string>,
+  { direct, onCancel }: { direct: DirectBody | undefined; onCancel?: () => void },
+): Response {
+  if (!direct) return new Response(streamOf(write, onCancel), { headers });
+  direct.write = write;
+  return new Response(null, { headers });
+}
+
+function streamOf(write: WriteText, onCancel?: () => void): ReadableStream<Uint8Array> {
+  let pulled: PromiseWithResolvers<void> | undefined;
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        if (pulled) return pulled.resolve();
+        pulled = Promise.withResolvers();
+        void write({
+          write(text) {
+            pulled = Promise.withResolvers();
+            controller.enqueue(encoder.encode(text));
+            return false;
+          },
+          drained: () => pulled?.promise ?? Promise.resolve(),
+          end: () => controller.close(),
+          fail: (error) => controller.error(error),
+        });
+      },
+      ...(onCancel && { cancel: onCancel }),
     },
-    end: () => outgoing.end(),
-    fail: () => outgoing.destroy(),
-  });
-  return true;
+    { highWaterMark: 0 },
+  );
+}
+
+/** Returns the response to a request; undefined if it is written to Node's response. */
+export async function answer(
+  request: Request,
+  outgoing: ServerResponse,
+  fetch: (request: Request) => Response | Promise<Response>,
+): Promise<Response | undefined> {
+  const direct: DirectBody = {};
+  directBodies.set(request, direct);
+  const response = await fetch(request);
+  const { write } = direct;
+  if (!write || request.method === "HEAD") return response;
+  // The response retains it otherwise.
+  direct.write = undefined;
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  void write(new ResponseSink(outgoing));
+  return undefined;
+}
+
+/**
+ * Writes each chunk of the transfer encoding as one text: Node.js passes size, text and line breaks to the socket as four. A class, because
+ * the closures of an object would take 250 bytes more per open response.
+ */
+class ResponseSink implements Sink {
+  readonly #outgoing: ServerResponse;
+  readonly #isChunked: boolean;
+
+  constructor(outgoing: ServerResponse) {
+    this.#outgoing = outgoing;
+    this.#isChunked = outgoing.chunkedEncoding;
+    outgoing.chunkedEncoding = false;
+    // Headers and the first text in one system call, if there is a text immediately.
+    const { socket } = outgoing;
+    socket?.cork();
+    outgoing.flushHeaders();
+    setImmediate(() => socket?.uncork());
+  }
+
+  write(text: string): boolean {
+    // A chunk without text would be the last one.
+    if (text === "") return true;
+    const chunk = this.#isChunked ? `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n` : text;
+    return this.#outgoing.write(chunk);
+  }
+
+  async drained(signal: AbortSignal): Promise<void> {
+    if (this.#outgoing.writableNeedDrain) await once(this.#outgoing, "drain", { signal });
+  }
+
+  end(): void {
+    this.#outgoing.end(this.#isChunked ? "0\r\n\r\n" : undefined);
+  }
+
+  fail(): void {
+    this.#outgoing.destroy();
+  }
 }
