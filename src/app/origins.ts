@@ -106,7 +106,7 @@ const isUiScript = ({ method, path, header }: PageRequest): boolean =>
 /** Rejects pages of other origins, and sets the CORS headers for the accepted ones. */
 export function checkOrigin(policy: OriginPolicy, prefix: string, settings: CorsSettings): MiddlewareHandler<Env> {
   const { methods, headers, exposed, max_age_s } = settings;
-  return cors({
+  const ofPages = cors({
     async origin(_, { req, res }) {
       const path = pathBelow(prefix, req.path) ?? req.path;
       const allowed = await policy.allowedOrigin({ method: req.method, path, header: (name) => req.header(name) });
@@ -120,4 +120,11 @@ export function checkOrigin(policy: OriginPolicy, prefix: string, settings: Cors
     exposeHeaders: [...EXPOSED_HEADERS, ...exposed],
     maxAge: max_age_s,
   });
+  return async (context, next) => {
+    const { method, headers: sent } = context.req.raw;
+    if (method === "OPTIONS" || sent.has("origin") || sent.has("sec-fetch-site")) return ofPages(context, next);
+    await next();
+    // Caches must not give this response to pages. Setting headers before the handler, as cors() does, makes Hono copy each response.
+    context.res.headers.append("vary", "Origin");
+  };
 }

@@ -33,6 +33,12 @@ def runs_sent(service: Service, order: dict[str, Any]) -> list[dict[str, Any]]:
     return [run for message in messages for run in json.loads(f"[{message['runs']}]")]
 
 
+async def open_runs(service: Service, order: dict[str, Any]) -> list[dict[str, Any]]:
+    """The runs of the graph and its node, which a busy host sends in two messages."""
+    await service.wait_for(lambda _: len(runs_sent(service, order)) >= 2)
+    return runs_sent(service, order)
+
+
 def _key(message: dict[str, Any]) -> tuple[str, int]:
     return message["run_id"], message["epoch"]
 
@@ -136,8 +142,7 @@ async def test_parents(service: Service) -> None:
 
 async def test_open_runs_are_sent_and_continue_elsewhere(service: Service) -> None:
     order = service.start_run("sleep", input={"text": "x"}, trace=TRACE)
-    await service.wait_for(lambda message: message["type"] == "trace", 5)
-    opened = runs_sent(service, order)
+    opened = await open_runs(service, order)
     assert [(run["name"], "end_time" in run) for run in opened] == [("sleep", False), ("node", False)]
     service.send({"type": "abort", "run_id": order["run_id"], "epoch": 1, "reason": "lease_lost"})
     runs = await trace_of(service, order)
@@ -149,7 +154,7 @@ async def test_open_runs_are_sent_and_continue_elsewhere(service: Service) -> No
 
 async def test_cancelled_runs_stay_open_for_the_service(service: Service) -> None:
     order = service.start_run("sleep", input={"text": "x"}, trace=TRACE)
-    await asyncio.sleep(0.2)
+    await open_runs(service, order)
     service.send({"type": "abort", "run_id": order["run_id"], "epoch": 1, "reason": "cancelled"})
     runs = await trace_of(service, order)
     assert "end_time" not in runs["sleep"] and runs["node"]["error"].startswith("CancelledError")

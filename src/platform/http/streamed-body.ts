@@ -104,8 +104,7 @@ class ResponseSink implements Sink {
   write(text: string): boolean {
     // A chunk without text would be the last one.
     if (text === "") return true;
-    const chunk = this.#isChunked ? `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n` : text;
-    return this.#outgoing.write(chunk);
+    return this.#outgoing.write(this.#isChunked ? chunkOf(text) : text);
   }
 
   async drained(signal: AbortSignal): Promise<void> {
@@ -119,4 +118,12 @@ class ResponseSink implements Sink {
   fail(): void {
     this.#outgoing.destroy();
   }
+}
+
+let last = { text: "", chunk: "" };
+
+/** Readers of one stream are sent the same text one after another. A chunk of its own for each would be garbage: 10 KB per reader. */
+function chunkOf(text: string): string {
+  if (text !== last.text) last = { text, chunk: `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n` };
+  return last.chunk;
 }
