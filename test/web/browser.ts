@@ -148,7 +148,7 @@ export async function hueOf(within: Page | Locator, name: string): Promise<strin
 }
 
 /** Where pictures go: `SCREENSHOTS=docs/images npm run test:all -- test/web` renews those of the docs. None are taken otherwise. */
-const PICTURES = process.env.SCREENSHOTS && resolve(ROOT, process.env.SCREENSHOTS);
+export const PICTURES = process.env.SCREENSHOTS && resolve(ROOT, process.env.SCREENSHOTS);
 
 /**
  * Checks a page for WCAG A and AA at 1280 and 390 pixels in both themes (in the second one what colours decide), and takes pictures

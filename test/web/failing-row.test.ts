@@ -2,7 +2,8 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { createProject, type TestProject } from "../support/project.ts";
 import { until } from "../support/until.ts";
-import { describeInBrowser, expectAccessible, WebTest } from "./browser.ts";
+import { describeInBrowser, expectAccessible, PICTURES, WebTest } from "./browser.ts";
+import { Film } from "./film.ts";
 
 /** A careless assistant takes questions about refunds for questions about deliveries. */
 const GRAPHS = `
@@ -16,8 +17,10 @@ export const support = new StateGraph(State)
   .addEdge("__start__", "classify").addEdge("classify", "respond").addEdge("respond", "__end__").compile();
 `;
 
-const EXAMPLES = 12;
-const REFUNDS = 8;
+const REFUNDS = ["kettle", "blue chair", "desk lamp", "headphones", "winter coat", "rug", "toaster", "backpack"];
+const DELIVERIES = ["bookshelf", "mirror", "tea set", "keyboard"];
+const EXAMPLES = REFUNDS.length + DELIVERIES.length;
+const QUESTION = "Where is the refund for my desk lamp?";
 
 describeInBrowser("the way from a row that got worse to the repaired agent", () => {
   let project: TestProject;
@@ -37,9 +40,12 @@ describeInBrowser("the way from a row that got worse to the repaired agent", () 
     const config = { configurable: { is_careless: true } };
     careless = (await request("POST", "/assistants", { graph_id: "support", name: "careless", config })).assistant_id;
     dataset = (await request("POST", "/api/v1/datasets", { name: "Questions" })).id;
-    for (let number = 1; number <= EXAMPLES; number++) {
-      const topic = number <= REFUNDS ? "refunds" : "deliveries";
-      const inputs = { question: `Where is my ${topic.slice(0, -1)} ${number}?` };
+    const questions = [
+      ...REFUNDS.map((thing) => ["refunds", `Where is the refund for my ${thing}?`]),
+      ...DELIVERIES.map((thing) => ["deliveries", `When does my ${thing} arrive?`]),
+    ];
+    for (const [topic, question] of questions) {
+      const inputs = { question };
       const outputs = { ...inputs, topic, answer: `See the page about ${topic}.` };
       await request("POST", "/api/v1/examples", { dataset_id: dataset, inputs, outputs });
     }
@@ -72,9 +78,11 @@ describeInBrowser("the way from a row that got worse to the repaired agent", () 
     await page.getByRole("menuitem", { name: "Set as baseline" }).click();
     await experiment(page, "careless", "second");
     await compare(page, "second");
-    await verdict(page)
-      .getByText(/is worse on exact_match: −0\.\d+, p 0\.008/)
-      .click();
+    const film = new Film(PICTURES, "failing-row");
+    const worse = verdict(page).getByText(/is worse on exact_match: −0\.\d+, p 0\.008/);
+    await worse.waitFor();
+    await film.take(page, "An experiment is significantly worse than the baseline. Which rows?", worse);
+    await worse.click();
 
     // The trace of the agent arrives after the row.
     const sessions = await request("GET", `/api/v1/sessions?reference_dataset=${dataset}`);
@@ -83,38 +91,49 @@ describeInBrowser("the way from a row that got worse to the repaired agent", () 
       const { runs } = await request("POST", "/api/v1/runs/query", { session: [second.id], limit: 100 });
       return runs.filter(({ name }: { name: string }) => name === "respond").length === EXAMPLES;
     });
-    await page.getByRole("row", { name: /refund 3/ }).click();
-    await page
-      .getByRole("dialog")
-      .getByRole("region", { name: "second" })
-      .getByRole("link", { name: "Trace", exact: true })
-      .click();
+    const row = page.getByRole("row", { name: QUESTION });
+    await row.waitFor();
+    await film.take(page, "These became worse. Open one.", row);
+    await row.click();
+    const result = page.getByRole("dialog").getByRole("region", { name: "second" });
+    const trace = result.getByRole("link", { name: "Trace", exact: true });
+    await trace.waitFor();
+    await film.take(page, "A question about a refund has an answer about deliveries. Open its trace.", trace);
+    await trace.click();
     await page.getByRole("treegrid").getByText("respond").click();
-    await page.getByRole("link", { name: "Open checkpoint" }).waitFor();
+    const checkpoint = page.getByRole("link", { name: "Open checkpoint" });
+    await checkpoint.waitFor();
+    await film.take(page, "The node before has written the wrong topic. Open the checkpoint between them.", checkpoint);
     await expectAccessible(page);
-    await page.getByRole("link", { name: "Open checkpoint" }).click();
+    await checkpoint.click();
 
     const history = page.getByRole("list", { name: "History" });
     await history.locator("[aria-current=step]", { hasText: "classify" }).waitFor();
     await history.getByRole("button", { name: "Edit state…" }).click();
     const state = page.getByRole("dialog", { name: "Edit state" }).getByLabel("State (JSON)");
     await state.fill((await state.inputValue()).replace("deliveries", "refunds"));
-    await page.getByRole("button", { name: "Save and run from here" }).click();
+    const save = page.getByRole("button", { name: "Save and run from here" });
+    await film.take(page, "Correct the state, and run the graph from there.", save);
+    await save.click();
     await history.getByText("Branch 2 of 2").waitFor();
-    await page.getByText("See the page about refunds.").waitFor();
+    const repaired = page.getByText("See the page about refunds.");
+    await repaired.waitFor();
+    await film.take(page, "The new branch has the right answer.", repaired);
 
     await page.getByRole("button", { name: "Thread actions" }).click();
     await page.getByRole("menuitem", { name: "Add to dataset" }).click();
     const form = page.getByRole("dialog", { name: "Add to dataset" });
-    expect(JSON.parse(await form.getByLabel("Input").inputValue())).toEqual({ question: "Where is my refund 3?" });
+    expect(JSON.parse(await form.getByLabel("Input").inputValue())).toEqual({ question: QUESTION });
     await form.getByRole("combobox", { name: "Dataset" }).click();
     await page.getByRole("option", { name: "Questions" }).click();
     await expectAccessible(page);
-    await form.getByRole("button", { name: "Add example" }).click();
+    const add = form.getByRole("button", { name: "Add example" });
+    await film.take(page, "Save it as an example of the dataset.", add);
+    await add.click();
     await page.getByText("Example added").waitFor();
     const examples: { inputs: object; outputs: object }[] = await request("GET", `/api/v1/examples?dataset=${dataset}`);
     expect(examples.length).toBe(EXAMPLES + 1);
-    const inputs = { question: "Where is my refund 3?" };
+    const inputs = { question: QUESTION };
     const outputs = { ...inputs, topic: "refunds", answer: "See the page about refunds." };
     expect(examples.filter((example) => JSON.stringify(example.inputs) === JSON.stringify(inputs))).toMatchObject([
       { inputs, outputs },
@@ -127,7 +146,10 @@ describeInBrowser("the way from a row that got worse to the repaired agent", () 
     await experiment(page, "careless", "third");
     await page.getByRole("dialog", { name: "Example" }).getByRole("button", { name: "Close" }).click();
     await compare(page, "third");
-    await verdict(page).getByText("No statistically significant differences from the baseline.").waitFor();
+    const same = verdict(page).getByText("No statistically significant differences from the baseline.");
+    await same.waitFor();
+    await film.take(page, "With the repaired agent, the next experiment is as good as the baseline.", same);
+    film.end();
     await page.getByTitle(/^p = 1, McNemar's test/).waitFor();
     // The new example has no result in the baseline.
     await page
