@@ -124,18 +124,24 @@ describeInBrowser("experiments that the page runs", () => {
     await page.route("**/api/v1/feedback", (route) =>
       ++requests === 4 ? route.abort("internetdisconnected") : route.continue(),
     );
+    // The strip of the dataset reads the differences of what is stored so far.
+    const partly = page.waitForResponse((response) => response.url().endsWith("/compare"));
     await run(page, "interrupted");
     const section = page.getByRole("region", { name: "interrupted" });
     await section
       .getByRole("alert")
       .getByText(/stopped after \d of 6 examples/)
       .waitFor();
+    await partly;
     await section.getByRole("button", { name: "Continue" }).click();
     await page.getByText("interrupted has ended.").waitFor();
     expect(await sessionOf("interrupted")).toMatchObject({
       run_count: 6,
       feedback_stats: { exact_match: { n: 5 }, json_match: { n: 5 }, judge: { n: 5 } },
     });
+    await section.getByRole("link", { name: "Compare with the baseline" }).click();
+    await page.getByText("5 same").first().waitFor();
+    await page.goBack();
     await section.getByRole("button", { name: "Close" }).click();
     await section.waitFor({ state: "detached" });
   });

@@ -79,4 +79,28 @@ describeInBrowser("the matrix of scores by experiments", () => {
     const list = await page.getByRole("region", { name: "Experiments", exact: true }).boundingBox();
     expect((list?.x ?? 0) + (list?.width ?? 0)).toBeLessThanOrEqual(390);
   });
+
+  it("compares nothing if the newest experiment shares no score with the baseline, and says so", async () => {
+    const ids = Array.from({ length: 4 }, () => randomUUID());
+    const made = [];
+    for (const [experiment_name, key] of [
+      ["strict", "correctness"],
+      ["lenient", "similarity"],
+    ]) {
+      const head = { dataset_name: "no score in common", experiment_name };
+      const score = () => [{ key, score: 0.5 }];
+      const body = experimentOf(ids.length, score, head, (index) => ids[index] as string);
+      made.push((await web.service.request("POST", "/api/v1/datasets/upload-experiment", body)).body);
+    }
+    const [strict, lenient] = made;
+    const page = await web.open(`/experiments/datasets/${strict.dataset.id}`);
+    await page.getByRole("figure", { name: "similarity" }).getByText("0.5").first().waitFor();
+    // Not the score of the experiment before.
+    await page.getByRole("figure", { name: "correctness" }).getByText("–", { exact: true }).waitFor();
+    const compared = `${strict.experiment.id},${lenient.experiment.id}`;
+    const comparison = await web.open(`/experiments/datasets/${strict.dataset.id}/compare?experiments=${compared}`);
+    await comparison.getByText("No score in common with the baseline.").waitFor();
+    const home = await web.open("/");
+    await home.getByText("no score in common with strict").waitFor();
+  });
 });

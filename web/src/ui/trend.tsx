@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { DASH } from "./format.ts";
 import { hueStyle } from "./hue-dot.tsx";
 
 export interface TrendPoint {
@@ -15,16 +16,19 @@ const EDGE = 4;
 /** Maximum number of points. More points would overlap, so longer series show only their last points. */
 const MAX_POINTS = 60;
 
-/** A metric over time: name, newest value, change and a line with the newest value at the right. */
+/** A metric over time: name, newest value, change, and a line whose point at the right is the newest one that has a value. */
 export function Trend({
   name,
   points,
+  value,
   format,
   change,
 }: {
   name: string;
   /** Points, oldest first. Must not be empty. */
   points: readonly TrendPoint[];
+  /** Newest value; null if the newest item has none. */
+  value: number | null;
   format(value: number): string;
   /** Change of the newest value. */
   change?: ReactNode;
@@ -39,7 +43,7 @@ export function Trend({
         <span className="max-w-36 truncate text-text-2" title={name}>
           {name}
         </span>
-        <span className="ml-auto font-mono font-medium">{format(last.value)}</span>
+        <span className="ml-auto font-mono font-medium">{value === null ? DASH : format(value)}</span>
         {change}
       </figcaption>
       <svg width={WIDTH} height={HEIGHT} role="img" aria-label={label}>

@@ -6,7 +6,7 @@ import { ChangeMark } from "../experiments/compare/change-mark.tsx";
 import { deltaText, pText } from "../experiments/compare/difference-text.ts";
 import { differencesQuery } from "../experiments/compare/queries.ts";
 import { compareSearch } from "../experiments/compare/route.ts";
-import { isSignificant, signOf } from "../experiments/compare/view.ts";
+import { hasPairs, isSignificant, signOf } from "../experiments/compare/view.ts";
 import { newestPair } from "../experiments/metrics.ts";
 import { sessionsQuery } from "../experiments/queries.ts";
 import { SampleButton } from "../experiments/sample/sample-button.tsx";
@@ -78,7 +78,9 @@ function Verdict({ dataset: { id, baseline_experiment_id } }: { dataset: Dataset
           {pText(first.each.p_adjusted ?? 1)}
         </ChangeMark>
       ) : (
-        <span className="text-text-3">no significant differences</span>
+        <span className="text-text-3">
+          {hasPairs(differences) ? "no significant differences" : `no score in common with ${pair.from.name}`}
+        </span>
       )}
     </Link>
   );

@@ -67,9 +67,11 @@ export function Verdict({
           <span className="text-text-2">
             {isSingle
               ? "Add another experiment to compare with the baseline."
-              : view.hasSignificance
-                ? "No statistically significant differences from the baseline."
-                : "Computing statistical significance…"}
+              : !view.hasPairs
+                ? "No score in common with the baseline."
+                : view.hasSignificance
+                  ? "No statistically significant differences from the baseline."
+                  : "Computing statistical significance…"}
           </span>
         )}
       </div>

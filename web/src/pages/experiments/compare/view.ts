@@ -35,6 +35,8 @@ export interface View {
   differenceOf(session_id: string, key: string): PairComparison | undefined;
   /** Whether confidence intervals and p-values have been computed. */
   hasSignificance: boolean;
+  /** Whether an example has a score of the same key in the baseline and in another experiment; true until that is known. */
+  hasPairs: boolean;
 }
 
 interface Loading {
@@ -73,10 +75,15 @@ export function useView(dataset_id: string, search: Search): Loading {
       differenceOf: (session_id, key) =>
         differences?.find((difference) => difference.session_id === session_id && difference.key === key),
       hasSignificance,
+      hasPairs: differences === undefined || hasPairs(differences),
     };
   }, [dataset_id, ids, known, shown, hidden, distributions.data, configs.data, differences, hasSignificance]);
   return { ids: shownIds, error: failed?.error ?? null, retry: () => void failed?.refetch(), view };
 }
+
+/** Without pairs there is nothing to test, which is no result of a test. */
+export const hasPairs = (differences: readonly PairComparison[]): boolean =>
+  differences.some(({ n_paired }) => n_paired > 0);
 
 export function keysOf(
   shown: readonly Session[],

@@ -26,7 +26,8 @@ export function Trends({
   metrics: readonly Metric[];
 }) {
   const inOrder = [...sessions].sort(byAge);
-  const { newest, from } = newestPair(sessions, baseline_experiment_id) ?? {};
+  const newest = inOrder.at(-1);
+  const { from } = newestPair(sessions, baseline_experiment_id) ?? {};
   const { data: differences } = useQuery({
     ...differencesQuery(id, from && newest ? [from.id, newest.id] : [], true),
     enabled: from !== undefined,
@@ -58,7 +59,14 @@ export function Trends({
         });
         if (points.length === 0) return null;
         return (
-          <Trend key={metric.id} name={metric.name} points={points} format={metric.format} change={changeOf(metric)} />
+          <Trend
+            key={metric.id}
+            name={metric.name}
+            points={points}
+            value={newest ? metric.valueOf(newest) : null}
+            format={metric.format}
+            change={changeOf(metric)}
+          />
         );
       })}
     </ScrollRegion>

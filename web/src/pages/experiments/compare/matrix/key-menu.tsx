@@ -6,20 +6,16 @@ import { Button } from "../../../../ui/button.tsx";
 import { Menu } from "../../../../ui/overlay/menu.tsx";
 import { toast } from "../../../../ui/overlay/toast.tsx";
 import { EXPERIMENTS } from "../../queries.ts";
-import { comparisonKey } from "../queries.ts";
 import type { Key } from "../view.ts";
 
 /** Settings of a score key, which apply to all datasets of the workspace. */
-export function KeyMenu({ scoreKey: { name, isLowerBetter }, dataset_id }: { scoreKey: Key; dataset_id: string }) {
+export function KeyMenu({ scoreKey: { name, isLowerBetter } }: { scoreKey: Key }) {
   const client = useQueryClient();
   const saving = useMutation({
     mutationFn: (isLower: boolean) => saveDirection(name, isLower),
     onSuccess: async (_, isLower) => {
       toast(`${name}: ${isLower ? "lower" : "higher"} is better`);
-      await Promise.all([
-        client.invalidateQueries({ queryKey: EXPERIMENTS }),
-        client.invalidateQueries({ queryKey: comparisonKey(dataset_id) }),
-      ]);
+      await client.invalidateQueries({ queryKey: EXPERIMENTS });
     },
     onError: (error) => toast(error.message, { error: true }),
   });

@@ -44,7 +44,7 @@ export function StackedMatrix({ view, search, focused, onChange, ...actions }: M
                     key={key.name}
                     title={key.name}
                     note={key.isLowerBetter ? "lower is better" : undefined}
-                    menu={index === 0 && key.distribution && <KeyMenu scoreKey={key} dataset_id={view.dataset_id} />}
+                    menu={index === 0 && key.distribution && <KeyMenu scoreKey={key} />}
                   >
                     <ScoreCell
                       view={view}

@@ -80,7 +80,7 @@ function WideMatrix({ view, search, focused, widths_json, onChange, ...actions }
               <RowHead
                 title={key.name}
                 note={key.isLowerBetter ? "lower is better" : undefined}
-                menu={key.distribution && <KeyMenu scoreKey={key} dataset_id={view.dataset_id} />}
+                menu={key.distribution && <KeyMenu scoreKey={key} />}
               />
               {view.shown.map((session, index) => (
                 <td key={session.id} className={CELL}>
