@@ -476,6 +476,32 @@ describeInBrowser("threads", () => {
     await page.getByRole("main").getByRole("heading", { name: "How do bees find food?" }).waitFor();
   });
 
+  it("show the nodes and messages of a run of another client, which streams neither tasks nor states", async () => {
+    const thread_id = await newThread();
+    const page = await web.open(`/threads/${thread_id}?side=graph`);
+    await page.getByText("No messages yet").waitFor();
+    const { run_id } = await run(
+      thread_id,
+      { assistant_id: "research", input: { question: "How do bees find food?" }, ...waiting(ENDLESS_MS) },
+      "",
+    );
+    await page.locator("[data-node=study][data-state=running]").waitFor();
+    await page
+      .getByRole("status", { name: "Progress" })
+      .getByText(/^Running study/)
+      .waitFor();
+    await call("POST", `/threads/${thread_id}/runs/${run_id}/cancel?wait=1`);
+    const other_id = await newThread();
+    await page.goto(`${web.url}/app/threads/${other_id}`);
+    await page.getByText("No messages yet").waitFor();
+    const asked = { input: say("Where is order 1042?"), ...waiting(SLOW_MS), stream_mode: "messages-tuple" };
+    await run(other_id, asked, "");
+    const lookUp = conversation(page).locator("details", { hasText: "look_up_order" });
+    await lookUp.getByText("success").waitFor();
+    expect(await lookUp.count()).toBe(1);
+    await said(page, "Order 1042 (walking boots) is shipped");
+  });
+
   it("show why a run failed", async () => {
     const thread_id = await newThread();
     await run(thread_id, { assistant_id: "research", input: { question: "" } });
