@@ -231,6 +231,15 @@ describeInBrowser("threads", () => {
     expect((await runsOf(thread_id)).filter(({ status }) => status === "interrupted").length).toBeGreaterThanOrEqual(3);
   });
 
+  it("lead from a run to its input and output", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Hello") });
+    const page = await web.open(`/threads/${thread_id}?side=runs`);
+    await page.getByRole("list", { name: "Runs" }).getByRole("link", { name: "Open run" }).click();
+    const sheet = page.getByRole("dialog", { name: "support_desk" });
+    for (const name of ["Input", "Final state"]) await sheet.getByRole("heading", { name }).waitFor();
+  });
+
   it("go back in their history, and continue differently from there", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Where is order 1042?") });
