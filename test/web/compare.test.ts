@@ -348,6 +348,15 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("dialog").getByText("Example #201").waitFor();
   });
 
+  it("shows the experiments of a row in the order of the table", async () => {
+    const page = await open(`&baseline=${sessions[2]}`);
+    await page.getByText(/^2\. How do I ask/).click();
+    const regions = page.getByRole("dialog").getByRole("region", { name: /^(small|large) v\d$/ });
+    await regions.nth(2).waitFor();
+    const names = await regions.evaluateAll((all) => all.map((each) => each.getAttribute("aria-label")));
+    expect(names).toEqual(["large v1", "small v3", "small v4"]);
+  });
+
   it("accepts scores and comments in place, and shows the resulting statistics", async () => {
     const page = await open();
     await page.getByText(/^3\. How do I ask/).click();

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { SAMPLE_NAMES, sampleUploads } from "../../web/src/pages/experiments/sample/sample.ts";
+import { CLOSINGS, OPENINGS, TOPICS } from "../../web/src/pages/experiments/sample/sample-topics.ts";
 import { delta, percent, percentagePoints } from "../../web/src/ui/format.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { until } from "../support/until.ts";
@@ -27,6 +28,17 @@ const difference = (variant: number, baseline: number, key: string, digits: numb
   );
   return `${mean < 0 ? "−" : "+"}${Number(Math.abs(mean).toFixed(digits))}`;
 };
+
+it("the answers of the sample are complete sentences about their topics", () => {
+  const sentencesOf = (text: string) => text.split(/(?<=[.!?]) /);
+  const answers = TOPICS.flatMap(({ answer, short, fact, wrong }) =>
+    [answer, short].flatMap((text) => [text, text.replace(fact, wrong)]),
+  );
+  const known = new Set([...answers.flatMap(sentencesOf), ...OPENINGS, ...CLOSINGS, "No."]);
+  const said = SAMPLE.flatMap(({ results }) => results.flatMap(({ actual_outputs }) => actual_outputs?.answer ?? []));
+  expect(said.length).toBeGreaterThan(500);
+  expect(said.flatMap(sentencesOf).filter((sentence) => !known.has(sentence))).toEqual([]);
+});
 
 const GRAPHS = `
 import { Annotation, StateGraph } from "@langchain/langgraph";
@@ -284,7 +296,8 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByRole("option", { name: "research" }).click();
     await page.getByText("Run research from a terminal").click();
     // Its schema is read from types by TypeScript, for which a busy machine has up to 30 s.
-    await page.getByText('"assistant_id":"research"').waitFor({ timeout: 60_000 });
+    const body = '{"assistant_id":"research","input":{"question":"Hello!"}}';
+    await page.getByText(body).waitFor({ timeout: 60_000 });
     await page.getByLabel("question").waitFor();
     await page.goto(`${web.url}/app/experiments`);
     await page.getByText("No experiments yet").waitFor();

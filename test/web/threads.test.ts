@@ -408,6 +408,19 @@ describeInBrowser("threads", () => {
     expect(await page.getByLabel("question").inputValue()).toBe("How do bees find food?");
   });
 
+  it("show a tool result without a status as returned, not as a success", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Hello") });
+    const tool_calls = [{ id: "1", name: "weather", args: {} }];
+    const result = { type: "tool", tool_call_id: "1", content: "sunny" };
+    const values = { messages: [{ type: "ai", content: "", tool_calls }, result] };
+    await call("POST", `/threads/${thread_id}/state`, { values });
+    const page = await web.open(`/threads/${thread_id}`);
+    const line = conversation(page).locator("summary", { hasText: "weather" });
+    await line.getByText("Returned").waitFor();
+    expect(await line.innerText()).not.toMatch(/success/i);
+  });
+
   it("wrap words without end, on a phone, too", async () => {
     const thread_id = await newThread();
     const endless = "x".repeat(400);
@@ -450,7 +463,7 @@ describeInBrowser("threads", () => {
   it("of a graph without messages have a form for the input, and show the active nodes", async () => {
     const page = await web.open(`/threads/new?assistant=${await assistantOf("research")}`);
     const input = page.getByRole("form", { name: "Input" });
-    await page.getByLabel("question").waitFor();
+    await page.getByLabel("question", { exact: true }).waitFor();
     // What the graph works out by itself is not asked for.
     expect(await input.getByRole("textbox").count()).toBe(1);
     await page.getByRole("radio", { name: "JSON" }).click();
