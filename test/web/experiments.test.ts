@@ -373,12 +373,14 @@ describeInBrowser("the pages of experiments", () => {
       new RegExp(`^similarity ${meanScore(2, "similarity")} ▼ ?worse ?${similarity}`),
     );
     expect(await textOf("correctness")).toContain(correctness);
-    const colours = await Promise.all(
-      [similarity, correctness].map((by) => trends.getByText(by).evaluate((element) => element.className)),
-    );
-    expect(colours).toEqual([expect.stringContaining("text-worse"), expect.stringContaining("text-text-3")]);
     const errors = [2, 0].map((variant) => errorShare(variant)) as [number, number];
     const change = delta(errors[0] - errors[1], percentagePoints);
+    const colours = await Promise.all(
+      [similarity, correctness, change].map((by) => trends.getByText(by).evaluate((element) => element.className)),
+    );
+    // Errors are not tested for significance.
+    const [worse, grey] = ["text-worse", "text-text-3"].map((name) => expect.stringContaining(name));
+    expect(colours).toEqual([worse, grey, grey]);
     expect(await textOf("errors")).toContain(`errors ${percent(errors[0])} ${change}`);
     await expectAccessible(page);
 
