@@ -426,10 +426,11 @@ describeInBrowser("threads", () => {
     const endless = "x".repeat(400);
     await run(thread_id, { input: say(`Hello ${endless}`) });
     await call("POST", `/threads/${thread_id}/state`, {
-      values: { messages: [{ type: "ai", content: `The token is ${endless}` }] },
+      values: { messages: [{ type: "ai", content: `The **token** is ${endless}` }] },
     });
     const page = await web.open(`/threads/${thread_id}`, { narrow: true });
-    await said(page, "The token is");
+    // Before the Markdown, its plain text is shown.
+    await conversation(page).locator("strong", { hasText: "token" }).waitFor();
     const beyond = await conversation(page).evaluate(
       (list) => [list, ...list.querySelectorAll("*")].filter((each) => each.getBoundingClientRect().right > 390).length,
     );
