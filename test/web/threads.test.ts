@@ -356,8 +356,14 @@ describeInBrowser("threads", () => {
     await run(thread_id, { input: say("Where is order 1042?") });
     const page = await web.open(`/threads/${thread_id}`);
     await said(page, "is shipped");
-    // Sooner than the runs are polled.
+    // The page reads the runs once this one has ended.
+    const ended = Promise.withResolvers<void>();
+    await page.route(/\/runs\?/, async (route) => {
+      await ended.promise;
+      await route.continue();
+    });
     await run(thread_id, { input: say("Where is order 1044?") });
+    ended.resolve();
     await conversation(page).getByText("Order 1044 (camping stove)").waitFor({ timeout: 8_000 });
   });
 
