@@ -124,10 +124,13 @@ describe("a mistake in the configuration", () => {
   });
 });
 
-it("--studio lets the hosted Studio use the agent server, and prints the address to open", async () => {
+it("--studio lets the hosted Studio use the agent server, and prints its address below that of the web app", async () => {
   project = createProject(GOOD);
   const server = await start("serve", {}, ["--studio"]);
   await server.printed(`https://smith.langchain.com/studio/?baseUrl=${encodeURIComponent(server.url)}`);
+  expect(server.output()).toMatch(
+    new RegExp(`Web app +${server.url}/app\n +API +${server.url}\n +API docs +${server.url}/docs\n`),
+  );
   const answer = async (path: string, origin: string) => {
     const { status, headers } = await fetch(`${server.url}${path}`, { headers: { origin } });
     return [status, headers.get("access-control-allow-origin")];

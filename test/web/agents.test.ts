@@ -124,6 +124,23 @@ describeInBrowser("agents", () => {
     expect(await page.locator("figcaption").innerText()).toMatch(/start, leads to write\s+write, leads to end\s+end/);
   });
 
+  it("are drawn at the size and place that the user chooses", async () => {
+    const page = await web.open("/agents?q=writes");
+    await page.getByRole("link", { name: "writer", exact: true }).click();
+    const node = page.locator("[data-node=write]");
+    const box = async () => (await node.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    await node.waitFor();
+    const before = await box();
+    await page.getByRole("button", { name: "Zoom In" }).click();
+    await expect.poll(async () => (await box()).width).toBeGreaterThan(before.width * 1.1);
+    const { x, y, width } = await box();
+    await page.mouse.move(x + 2 * width, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 2 * width + 50, y + 20);
+    await page.mouse.up();
+    await expect.poll(async () => Math.round((await box()).x - x)).toBe(50);
+  });
+
   it("that do not exist are reported as missing", async () => {
     const page = await web.open("/agents/00000000-0000-4000-8000-000000000000", { refused: [404] });
     await page.getByText("Assistant not found").waitFor();

@@ -170,7 +170,7 @@ describeInBrowser("the compare page", () => {
     // The worst of them comes first, with how far it is off.
     const first = () => page.getByRole("rowgroup").last().getByRole("row").first();
     await first().getByText("17. How do I ask").waitFor();
-    await expect.poll(() => first().getByRole("cell").last().innerText()).toMatch(/0 ▼ −0\.\d\d?/);
+    await expect.poll(() => first().getByRole("cell").last().innerText()).toMatch(/0\.000 ▼ −0\.\d\d?/);
     const again = await web.open(new URL(page.url()).pathname.replace("/app", "") + new URL(page.url()).search);
     await again.getByText("17. How do I ask").first().waitFor();
     await shows(again, `${losses} examples`);
@@ -348,6 +348,15 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("dialog").getByText("Example #201").waitFor();
   });
 
+  it("shows the experiments of a row in the order of the table", async () => {
+    const page = await open(`&baseline=${sessions[2]}`);
+    await page.getByText(/^2\. How do I ask/).click();
+    const regions = page.getByRole("dialog").getByRole("region", { name: /^(small|large) v\d$/ });
+    await regions.nth(2).waitFor();
+    const names = await regions.evaluateAll((all) => all.map((each) => each.getAttribute("aria-label")));
+    expect(names).toEqual(["large v1", "small v3", "small v4"]);
+  });
+
   it("accepts scores and comments in place, and shows the resulting statistics", async () => {
     const page = await open();
     await page.getByText(/^3\. How do I ask/).click();
@@ -455,6 +464,24 @@ describeInBrowser("the compare page", () => {
       ),
     );
     expect(lines).toContain(page.url());
+  });
+
+  it("has numbers with the same precision in each column, also of the lists of runs and of experiments", async () => {
+    const numbersOf = async (page: Page, name: string, key: string) => {
+      const table = page.getByRole("table", { name });
+      const head = table.getByRole("columnheader", { name: key });
+      const cells = table.locator(`[role=cell][aria-colindex="${await head.getAttribute("aria-colindex")}"]`);
+      await cells.filter({ hasText: /\d/ }).first().waitFor();
+      return (await cells.allInnerTexts()).filter((text) => text !== "–");
+    };
+    const runs = await web.open(`/experiments/sessions/${sessions[0]}`);
+    const experiments = await web.open(`/experiments/datasets/${dataset}`);
+    for (const key of ["similarity", "toxicity"])
+      for (const [page, name] of [
+        [runs, "Runs of the experiment"],
+        [experiments, "Experiments"],
+      ] as const)
+        expect((await numbersOf(page, name, key)).filter((text) => !/^\d\.\d{3}$/.test(text))).toEqual([]);
   });
 
   it("shows the metadata in which the experiments differ, and no others", async () => {

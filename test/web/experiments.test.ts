@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { SAMPLE_NAMES, sampleUploads } from "../../web/src/pages/experiments/sample/sample.ts";
+import { CLOSINGS, OPENINGS, TOPICS } from "../../web/src/pages/experiments/sample/sample-topics.ts";
 import { delta, percent, percentagePoints } from "../../web/src/ui/format.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { until } from "../support/until.ts";
@@ -27,6 +28,17 @@ const difference = (variant: number, baseline: number, key: string, digits: numb
   );
   return `${mean < 0 ? "−" : "+"}${Number(Math.abs(mean).toFixed(digits))}`;
 };
+
+it("the answers of the sample are complete sentences about their topics", () => {
+  const sentencesOf = (text: string) => text.split(/(?<=[.!?]) /);
+  const answers = TOPICS.flatMap(({ answer, short, fact, wrong }) =>
+    [answer, short].flatMap((text) => [text, text.replace(fact, wrong)]),
+  );
+  const known = new Set([...answers.flatMap(sentencesOf), ...OPENINGS, ...CLOSINGS, "No."]);
+  const said = SAMPLE.flatMap(({ results }) => results.flatMap(({ actual_outputs }) => actual_outputs?.answer ?? []));
+  expect(said.length).toBeGreaterThan(500);
+  expect(said.flatMap(sentencesOf).filter((sentence) => !known.has(sentence))).toEqual([]);
+});
 
 const GRAPHS = `
 import { Annotation, StateGraph } from "@langchain/langgraph";
@@ -290,7 +302,8 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByRole("option", { name: "research" }).click();
     await page.getByText("Run research from a terminal").click();
     // Its schema is read from types by TypeScript, for which a busy machine has up to 30 s.
-    await page.getByText('"assistant_id":"research"').waitFor({ timeout: 60_000 });
+    const body = '{"assistant_id":"research","input":{"question":"Hello!"}}';
+    await page.getByText(body).waitFor({ timeout: 60_000 });
     await page.getByLabel("question").waitFor();
     await page.goto(`${web.url}/app/experiments`);
     await page.getByText("No experiments yet").waitFor();
@@ -366,12 +379,14 @@ describeInBrowser("the pages of experiments", () => {
       new RegExp(`^similarity ${meanScore(2, "similarity")} ▼ ?worse ?${similarity}`),
     );
     expect(await textOf("correctness")).toContain(correctness);
-    const colours = await Promise.all(
-      [similarity, correctness].map((by) => trends.getByText(by).evaluate((element) => element.className)),
-    );
-    expect(colours).toEqual([expect.stringContaining("text-worse"), expect.stringContaining("text-text-3")]);
     const errors = [2, 0].map((variant) => errorShare(variant)) as [number, number];
     const change = delta(errors[0] - errors[1], percentagePoints);
+    const colours = await Promise.all(
+      [similarity, correctness, change].map((by) => trends.getByText(by).evaluate((element) => element.className)),
+    );
+    // Errors are not tested for significance.
+    const [worse, grey] = ["text-worse", "text-text-3"].map((name) => expect.stringContaining(name));
+    expect(colours).toEqual([worse, grey, grey]);
     expect(await textOf("errors")).toContain(`errors ${percent(errors[0])} ${change}`);
     await expectAccessible(page);
 

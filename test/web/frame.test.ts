@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { describeInBrowser, expectAccessible, WebTest } from "./browser.ts";
+import { describeInBrowser, expectAccessible, THEMES, WebTest } from "./browser.ts";
 
 describeInBrowser("the frame of an open service", () => {
   let web: WebTest;
@@ -68,6 +68,31 @@ describeInBrowser("the frame of an open service", () => {
     await page.getByLabel("New workspace").pressSequentially("why? jk");
     expect(await page.getByLabel("New workspace").inputValue()).toBe("why? jk");
     expect(await page.getByText("Next row").count()).toBe(0);
+  });
+
+  it("shows the focus ring of a tab as a whole", async () => {
+    const page = await web.open("/settings");
+    const tab = page.getByRole("tab").first();
+    await tab.focus();
+    const ring = await tab.evaluate((element) => {
+      const style = element.ownerDocument.defaultView?.getComputedStyle(element);
+      return [style?.outlineStyle, style?.outlineWidth, style?.outlineOffset];
+    });
+    // Inside of the tab, because the list of the tabs clips what is outside of it.
+    expect(ring).toEqual(["solid", "2px", "-2px"]);
+  });
+
+  it("leads to API documentation in the theme of the system", async () => {
+    const page = await web.open("");
+    await page.getByRole("link", { name: "API documentation" }).click();
+    await page.getByText("/threads/{thread_id}/runs", { exact: true }).first().click();
+    const colors: string[] = [];
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme });
+      await expectAccessible(page, ["color-contrast"]);
+      colors.push(await page.evaluate("getComputedStyle(document.body).color"));
+    }
+    expect(colors).toEqual(["rgb(0, 0, 0)", "rgb(255, 255, 255)"]);
   });
 
   it("draws a shell in the colours of the theme before its styles and scripts have loaded", async () => {

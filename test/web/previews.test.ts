@@ -170,6 +170,7 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await run.getByRole("button", { name: "Output as JSON" }).click();
     const key = run.getByRole("button", { name: /^messages/ });
     await key.waitFor();
+    await run.getByText("}", { exact: true }).first().waitFor();
     const leaf = run.getByText("en", { exact: true });
     expect(
       await leaf.evaluate((leaf) => leaf.ownerDocument.defaultView?.getComputedStyle(leaf, "::before").content),

@@ -39,7 +39,7 @@ describeInBrowser("the runs", () => {
     const run = await newRun(SLOW);
     const row = rowOf(page, run);
     await row.getByText("running").waitFor();
-    await page.getByRole("img", { name: /Queue: pending 0.*running 1/ }).waitFor();
+    await page.getByRole("img", { name: /Queue: pending 0, max \d+; running 1, max \d+$/ }).waitFor();
     await row.getByRole("button", { name: `Cancel run ${run.run_id}` }).click();
     await page.getByRole("menuitem", { name: /Interrupt/ }).click();
     await row.getByText("interrupted").waitFor();
@@ -143,6 +143,22 @@ describeInBrowser("the runs", () => {
     await page.getByText("No runs match").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     expect(new URL(page.url()).search).toBe("");
+  });
+
+  it("are labelled as stateless beside long names of assistants, too", async () => {
+    const name = "An assistant whose name is longer than its column";
+    const { assistant_id } = await post("/assistants", { graph_id: "chain", name });
+    const run = await post("/runs", { ...LATER, assistant_id });
+    const page = await web.open("/runs?status=pending");
+    const cell = rowOf(page, run).getByRole("cell").filter({ hasText: name });
+    const label = cell.getByText("stateless", { exact: true });
+    await label.waitFor();
+    const rightOf = async (element: typeof label) => {
+      const box = await element.boundingBox();
+      return (box?.x ?? 0) + (box?.width ?? 0);
+    };
+    expect(await rightOf(label)).toBeLessThanOrEqual(await rightOf(cell));
+    await post("/runs/cancel", { status: "all" });
   });
 
   it("are accessible on wide and narrow screens, in light and dark themes", async () => {

@@ -231,6 +231,15 @@ describeInBrowser("threads", () => {
     expect((await runsOf(thread_id)).filter(({ status }) => status === "interrupted").length).toBeGreaterThanOrEqual(3);
   });
 
+  it("lead from a run to its input and output", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Hello") });
+    const page = await web.open(`/threads/${thread_id}?side=runs`);
+    await page.getByRole("list", { name: "Runs" }).getByRole("link", { name: "Open run" }).click();
+    const sheet = page.getByRole("dialog", { name: "support_desk" });
+    for (const name of ["Input", "Final state"]) await sheet.getByRole("heading", { name }).waitFor();
+  });
+
   it("go back in their history, and continue differently from there", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Where is order 1042?") });
@@ -347,8 +356,14 @@ describeInBrowser("threads", () => {
     await run(thread_id, { input: say("Where is order 1042?") });
     const page = await web.open(`/threads/${thread_id}`);
     await said(page, "is shipped");
-    // Sooner than the runs are polled.
+    // The page reads the runs once this one has ended.
+    const ended = Promise.withResolvers<void>();
+    await page.route(/\/runs\?/, async (route) => {
+      await ended.promise;
+      await route.continue();
+    });
     await run(thread_id, { input: say("Where is order 1044?") });
+    ended.resolve();
     await conversation(page).getByText("Order 1044 (camping stove)").waitFor({ timeout: 8_000 });
   });
 
@@ -399,15 +414,29 @@ describeInBrowser("threads", () => {
     expect(await page.getByLabel("question").inputValue()).toBe("How do bees find food?");
   });
 
+  it("show a tool result without a status as returned, not as a success", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Hello") });
+    const tool_calls = [{ id: "1", name: "weather", args: {} }];
+    const result = { type: "tool", tool_call_id: "1", content: "sunny" };
+    const values = { messages: [{ type: "ai", content: "", tool_calls }, result] };
+    await call("POST", `/threads/${thread_id}/state`, { values });
+    const page = await web.open(`/threads/${thread_id}`);
+    const line = conversation(page).locator("summary", { hasText: "weather" });
+    await line.getByText("Returned").waitFor();
+    expect(await line.innerText()).not.toMatch(/success/i);
+  });
+
   it("wrap words without end, on a phone, too", async () => {
     const thread_id = await newThread();
     const endless = "x".repeat(400);
     await run(thread_id, { input: say(`Hello ${endless}`) });
     await call("POST", `/threads/${thread_id}/state`, {
-      values: { messages: [{ type: "ai", content: `The token is ${endless}` }] },
+      values: { messages: [{ type: "ai", content: `The **token** is ${endless}` }] },
     });
     const page = await web.open(`/threads/${thread_id}`, { narrow: true });
-    await said(page, "The token is");
+    // Before the Markdown, its plain text is shown.
+    await conversation(page).locator("strong", { hasText: "token" }).waitFor();
     const beyond = await conversation(page).evaluate(
       (list) => [list, ...list.querySelectorAll("*")].filter((each) => each.getBoundingClientRect().right > 390).length,
     );
@@ -441,7 +470,7 @@ describeInBrowser("threads", () => {
   it("of a graph without messages have a form for the input, and show the active nodes", async () => {
     const page = await web.open(`/threads/new?assistant=${await assistantOf("research")}`);
     const input = page.getByRole("form", { name: "Input" });
-    await page.getByLabel("question").waitFor();
+    await page.getByLabel("question", { exact: true }).waitFor();
     // What the graph works out by itself is not asked for.
     expect(await input.getByRole("textbox").count()).toBe(1);
     await page.getByRole("radio", { name: "JSON" }).click();
@@ -474,6 +503,32 @@ describeInBrowser("threads", () => {
     await page.locator("[data-node=study][data-state=running]").waitFor();
     await page.locator("[data-node=write][data-state=running]").waitFor();
     await page.getByRole("main").getByRole("heading", { name: "How do bees find food?" }).waitFor();
+  });
+
+  it("show the nodes and messages of a run of another client, which streams neither tasks nor states", async () => {
+    const thread_id = await newThread();
+    const page = await web.open(`/threads/${thread_id}?side=graph`);
+    await page.getByText("No messages yet").waitFor();
+    const { run_id } = await run(
+      thread_id,
+      { assistant_id: "research", input: { question: "How do bees find food?" }, ...waiting(ENDLESS_MS) },
+      "",
+    );
+    await page.locator("[data-node=study][data-state=running]").waitFor();
+    await page
+      .getByRole("status", { name: "Progress" })
+      .getByText(/^Running study/)
+      .waitFor();
+    await call("POST", `/threads/${thread_id}/runs/${run_id}/cancel?wait=1`);
+    const other_id = await newThread();
+    await page.goto(`${web.url}/app/threads/${other_id}`);
+    await page.getByText("No messages yet").waitFor();
+    const asked = { input: say("Where is order 1042?"), ...waiting(SLOW_MS), stream_mode: "messages-tuple" };
+    await run(other_id, asked, "");
+    const lookUp = conversation(page).locator("details", { hasText: "look_up_order" });
+    await lookUp.getByText("success").waitFor();
+    expect(await lookUp.count()).toBe(1);
+    await said(page, "Order 1042 (walking boots) is shipped");
   });
 
   it("show why a run failed", async () => {

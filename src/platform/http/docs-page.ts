@@ -97,7 +97,7 @@ function typeOf(schema: Schema, schemas: Record<string, Schema>): string {
 }
 
 const STYLE = `
-:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
+:root { color-scheme: light dark; background: Canvas; font: 15px/1.5 system-ui, sans-serif; }
 main { max-width: 54rem; margin: 2rem auto; padding: 0 1rem; }
 h1 small { font-weight: normal; opacity: .6; font-size: 1rem; }
 h2 { margin: 2rem 0 0; }
@@ -108,7 +108,7 @@ summary { cursor: pointer; overflow-wrap: anywhere; padding-left: 1rem; text-ind
 summary span { opacity: .75; margin-left: .8rem; }
 details p { margin: .5rem 1rem; }
 b { display: inline-block; min-width: 4.2rem; font-size: .8rem; text-indent: 0; }
-.get { color: #0a7; } .post { color: #26c; } .delete { color: #c33; } .patch { color: #a60; }
+.get { color: #075; } .post { color: #26c; } .delete { color: #c33; } .patch { color: #a60; }
 @media (prefers-color-scheme: dark) { .get { color: #3d9; } .post { color: #7af; } .delete { color: #f77; } .patch { color: #fb5; } }
 dl { display: grid; grid-template-columns: minmax(0, max-content) minmax(0, 1fr); gap: .1rem 1rem; margin: .2rem 0 .5rem 1rem; overflow-wrap: anywhere; }
 dt { max-width: 22rem; }

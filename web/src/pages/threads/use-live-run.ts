@@ -80,7 +80,7 @@ export function useLiveRun(
     const follow = async () => {
       const path = `/threads/${thread_id}/runs/${run_id}/stream`;
       for await (const event of readEvents(path, { last_event_id: "0", signal: abort.signal }))
-        change(withEvent(current, event, Date.now()));
+        change(withEvent(current, event));
     };
     const finish = async () => {
       if (abort.signal.aborted) return;

@@ -3,6 +3,7 @@ import { useEffect, useMemo } from "react";
 import type { Run, Thread, ThreadState, ThreadTask } from "../../../../src/agent-server/contract/records.ts";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { isActive } from "./cancel.ts";
+import type { Live, RunningTask } from "./conversation/live-run.ts";
 import { type ThreadView, threadRoute } from "./page.ts";
 import { historyQuery, type RunRequest, startRun, stateQuery } from "./queries.ts";
 import type { Step } from "./side/steps.ts";
@@ -27,7 +28,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
   const active_run = active.find(({ status }) => status === "running") ?? active.at(-1);
   const ended = runs.find((run) => !isActive(run));
   useThreadEvents(thread_id);
-  const live = useLiveRun(thread_id, active_run?.run_id, ended?.run_id);
+  const live = useTasksOfState(useLiveRun(thread_id, active_run?.run_id, ended?.run_id), thread_id, state);
   // Refetches the history after each streamed state, which is a new step.
   useEffect(() => {
     if (live?.values !== undefined)
@@ -108,6 +109,21 @@ export function useThread({ thread, runs, state }: ThreadData) {
 }
 
 export type ThreadModel = ReturnType<typeof useThread>;
+
+/** Poll interval of the state during a run whose event stream does not contain its tasks. */
+const STATE_POLL_MS = 1_000;
+
+/** Adds the running tasks of the newest state to a run that streams no task events. */
+function useTasksOfState(live: Live | undefined, thread_id: string, { tasks, metadata }: ThreadState) {
+  const isPolled = live !== undefined && !live.hasTaskEvents;
+  useQuery({ ...stateQuery(thread_id, undefined), enabled: isPolled, refetchInterval: STATE_POLL_MS });
+  if (!isPolled || metadata?.run_id !== live.run_id) return live;
+  const running = tasks.filter(isRunning).map(({ id, name }): RunningTask => ({ id, name, subgraphs: [] }));
+  return { ...live, running };
+}
+
+const isRunning = ({ name, result, error, interrupts }: ThreadTask): boolean =>
+  name !== "__start__" && (result ?? error ?? null) === null && interrupts.length === 0;
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 

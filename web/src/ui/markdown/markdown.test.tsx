@@ -12,7 +12,7 @@ const html = (text: string, isWriting = false) =>
 const bare = (text: string) => html(text).replace(/ class="[^"]*"/g, "");
 
 describe("Markdown", () => {
-  it("has headings, lists, code, tables and paragraphs", () => {
+  it("has headings, lists, quotes, code, tables and paragraphs", () => {
     const found = bare(
       "# Bees\n\nThey *fly*\nfar.\n\n1. out\n   - and back\n\n```js\n# no heading\n```\n\n|a|\n|-|\n|b|",
     );
@@ -21,6 +21,7 @@ describe("Markdown", () => {
     expect(found).toMatch(/<ol>\s*<li>out\s*<ul>\s*<li>and back<\/li>/);
     expect(found).toMatch(/<pre><code>.*no heading/);
     expect(found).toContain("<td>b</td>");
+    expect(bare("> so\n\nto speak")).toMatch(/^<div><blockquote>\s*<p>so<\/p>\s*<\/blockquote><p>to speak<\/p>/);
     expect(html("```python\nreturn 1\n```")).toContain("hljs-keyword");
   });
 

@@ -107,14 +107,18 @@ export const columnsOf = (
 
 const isFeedback = ({ id }: Metric) => id.startsWith("feedback.") || id.startsWith("summary.");
 
-const feedbackColumn = ({ id, name, isLowerBetter }: Metric): Column<Session> => {
+const feedbackColumn = (metric: Metric): Column<Session> => {
+  const { id, name, isLowerBetter } = metric;
   const [, kind, key] = /^(\w+)\.(.*)$/s.exec(id) as unknown as [string, string, string];
   return {
     id,
     header: <span title={isLowerBetter ? "Lower is better" : undefined}>{isLowerBetter ? `${name} ↓` : name}</span>,
     cell: (session) => {
       const stats = (kind === "summary" ? session.session_feedback_stats : session.feedback_stats)?.[key];
-      return <span title={stats && `n ${count(stats.n)}`}>{summaryOf(stats)}</span>;
+      const mean = metric.valueOf(session);
+      return (
+        <span title={stats && `n ${count(stats.n)}`}>{mean === null ? summaryOf(stats) : metric.format(mean)}</span>
+      );
     },
     width: Math.min(Math.max(110, 30 + 8 * name.length), 200),
     numeric: true,

@@ -14,7 +14,7 @@ export function Scores({ feedback, of, keys }: { feedback: readonly Feedback[]; 
   if (!first) return <span className="text-text-3">{DASH}</span>;
   return (
     <span title={first.comment ?? undefined} className={isFailed(first) ? "text-error" : undefined}>
-      {feedbackText(first, keys)}
+      {feedbackText(first, keys, true)}
       {found.length > 1 && <span className="text-text-3"> +{found.length - 1}</span>}
     </span>
   );
@@ -23,12 +23,16 @@ export function Scores({ feedback, of, keys }: { feedback: readonly Feedback[]; 
 /** Whether the feedback is the error of an evaluator. The official clients mark these the same way. */
 export const isFailed = ({ extra }: Feedback): boolean => extra?.error === true;
 
-/** Formats a feedback score as its label, as pass or fail, or as a number. If there is no score, formats the feedback value. */
-export function feedbackText(feedback: Feedback, keys: readonly Key[]): string {
+/**
+ * Formats a feedback score as its label, as pass or fail, or as a number. If there is no score, formats the feedback value.
+ *
+ * @param isAligned whether numbers have the same number of decimals as the other scores of the key
+ */
+export function feedbackText(feedback: Feedback, keys: readonly Key[], isAligned = false): string {
   if (isFailed(feedback)) return "failed";
   const { key: name, score, value } = feedback;
   const key = keys.find((known) => known.name === name);
-  if (score !== null) return key ? scoreText(key, score) : number(score);
+  if (score !== null) return key ? scoreText(key, score, isAligned ? key.decimals : undefined) : number(score);
   if (value === null || value === undefined) return DASH;
   return typeof value === "string" ? value : JSON.stringify(value);
 }

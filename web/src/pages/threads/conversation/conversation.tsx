@@ -32,7 +32,8 @@ export function Conversation({
   const shown = messages ?? NO_MESSAGES;
   const results = useMemo(() => toolResultsOf(shown), [shown]);
   const dropped = useMemo(() => droppedCallsOf(shown), [shown]);
-  const writing = live?.writing ?? [];
+  const known = new Set(shown.map(({ id }) => id));
+  const writing = (live?.writing ?? []).filter(({ message: { id } }) => !id || !known.has(id));
   const hasFailed = error !== null && error !== undefined;
   const isEmpty = shown.length === 0 && writing.length === 0 && !hasKeys(values);
   return (

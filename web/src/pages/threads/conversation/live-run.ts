@@ -7,7 +7,6 @@ export interface RunningTask {
   name: string;
   /** Names of the enclosing subgraphs, outermost first. Empty at the root. */
   subgraphs: readonly string[];
-  started_ms: number;
 }
 
 /** Data of a run, accumulated from its event stream. */
@@ -18,6 +17,8 @@ export interface Live {
   /** Messages that are being streamed, each with the ID of the generating task. */
   writing: readonly { message: Message; task: string }[];
   running: readonly RunningTask[];
+  /** Whether the run streams the starts and ends of its tasks. Other clients may start runs without this stream mode. */
+  hasTaskEvents: boolean;
   /** Data of the latest `custom` events, newest last. */
   customEvents: readonly unknown[];
   error: { error: string; message: string } | undefined;
@@ -30,12 +31,13 @@ export const liveOf = (run_id: string): Live => ({
   values: undefined,
   writing: [],
   running: [],
+  hasTaskEvents: false,
   customEvents: [],
   error: undefined,
 });
 
 /** Applies an event to the run's data. Returns the same object for events that the page does not show. */
-export function withEvent(live: Live, { event, data }: ServerEvent, now_ms: number): Live {
+export function withEvent(live: Live, { event, data }: ServerEvent): Live {
   const [mode, ...path] = event.split("|");
   switch (mode) {
     case "values":
@@ -50,7 +52,7 @@ export function withEvent(live: Live, { event, data }: ServerEvent, now_ms: numb
       return message ? withMessage(live, message, "", (_, whole) => whole) : live;
     }
     case "tasks":
-      return withTask(live, JSON.parse(data), path, now_ms);
+      return withTask(live, JSON.parse(data), path);
     case "custom":
       return { ...live, customEvents: [...live.customEvents.slice(1 - MAX_CUSTOM_EVENTS), JSON.parse(data)] };
     case "error":
@@ -98,9 +100,9 @@ interface TaskEvent {
   error?: unknown;
 }
 
-function withTask(live: Live, { id, name, ...ended }: TaskEvent, path: readonly string[], now_ms: number): Live {
+function withTask(live: Live, { id, name, ...ended }: TaskEvent, path: readonly string[]): Live {
   const others = live.running.filter((task) => task.id !== id);
-  if ("result" in ended || "error" in ended) return { ...live, running: others };
+  if ("result" in ended || "error" in ended) return { ...live, running: others, hasTaskEvents: true };
   const subgraphs = path.map((part) => part.slice(0, part.indexOf(":")));
-  return { ...live, running: [...others, { id, name, subgraphs, started_ms: now_ms }] };
+  return { ...live, running: [...others, { id, name, subgraphs }], hasTaskEvents: true };
 }

@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import type { Run } from "../../../../../src/agent-server/contract/records.ts";
+import { useTarget } from "../../../api/target.ts";
 import { Id } from "../../../ui/code-block.tsx";
 import { duration } from "../../../ui/format.ts";
 import { HueDot } from "../../../ui/hue-dot.tsx";
@@ -22,6 +24,8 @@ export function Runs({ thread_id, runs }: { thread_id: string; runs: readonly Ru
   );
   const [selectedIds, setSelectedIds] = useState<readonly string[]>([]);
   const { cancel, items } = useCancel(thread_id);
+  // Deployments do not list their runs.
+  const mayOpen = useTarget() === undefined;
   const active = runs.filter(isActive).map(({ run_id }) => run_id);
   const chosen = active.filter((run_id) => selectedIds.includes(run_id));
   const many = chosen.length > 0 ? chosen : active;
@@ -60,6 +64,16 @@ export function Runs({ thread_id, runs }: { thread_id: string; runs: readonly Ru
                 />
               )}
               <Status status={run.status} />
+              {mayOpen && (
+                <Link
+                  to="/runs"
+                  search={{ run: run.run_id }}
+                  className="rounded text-accent-text hover:underline"
+                  aria-label={`Open run ${run.run_id}`}
+                >
+                  Open run
+                </Link>
+              )}
               <span className="ml-auto text-text-3">
                 <RelativeTime time={run.created_at} />
               </span>
