@@ -105,6 +105,17 @@ describeInBrowser("the deployments", () => {
     });
   });
 
+  it("lead to a new thread with their agent", async () => {
+    const page = await web.open("/deployments");
+    await page.getByRole("link", { name: "shop", exact: true }).click();
+    await page.getByRole("link", { name: "New thread" }).click();
+    await page.getByRole("combobox", { name: "Target" }).getByText("shop").waitFor();
+    await page
+      .getByRole("button", { name: /^agent/ })
+      .or(page.getByRole("link", { name: /^agent/ }))
+      .waitFor();
+  });
+
   it("are talked to and watched on the pages of this server's agents, until they are no longer live", async () => {
     const page = await web.open("/agents", { refused: [404] });
     const target = page.getByRole("combobox", { name: "Target" });

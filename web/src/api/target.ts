@@ -1,3 +1,4 @@
+import type { Deployment } from "../../../src/control-plane/contract/records.ts";
 import { createStore } from "../store.ts";
 
 const KEY = "threadmill.target";
@@ -13,6 +14,13 @@ const isOfItem = ({ pathname, search }: Location): boolean =>
 const store = createStore<string | undefined>(
   targetIn(location.search) ?? (isOfItem(location) ? undefined : (localStorage.getItem(KEY) ?? undefined)),
 );
+
+/**
+ * Slug of a deployment as a target; undefined if it is not live. One with a URL of its own can be on another origin, which the browser does
+ * not let the pages read.
+ */
+export const liveSlugOf = ({ active_revision_id, source_config }: Deployment): string | undefined =>
+  active_revision_id === null ? undefined : /\/deployments\/([a-z0-9-]+)$/.exec(source_config.custom_url ?? "")?.[1];
 
 export const target = store.get;
 export const useTarget = store.use;

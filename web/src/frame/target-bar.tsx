@@ -4,7 +4,7 @@ import { useEffect } from "react";
 import type { DeploymentsList } from "../../../src/control-plane/contract/records.ts";
 import { APP_PATH, api } from "../api/request.ts";
 import { useMay } from "../api/session.ts";
-import { chooseTarget, target as getTarget, targetIn, useTarget } from "../api/target.ts";
+import { chooseTarget, target as getTarget, liveSlugOf, targetIn, useTarget } from "../api/target.ts";
 import { Select } from "../ui/form/select.tsx";
 import { toast } from "../ui/overlay/toast.tsx";
 
@@ -33,7 +33,7 @@ export function TargetBar() {
   const { data: live } = useQuery({
     queryKey: ["deployments", "targets"],
     queryFn: ({ signal }) => api.get<DeploymentsList>("/v2/deployments", { query: { limit: 100 }, signal }),
-    select: ({ resources }) => resources.filter((each) => each.active_revision_id !== null).flatMap(slugOf),
+    select: ({ resources }) => resources.flatMap((each) => liveSlugOf(each) ?? []),
     enabled: mayDeploy,
     refetchInterval: POLL_MS,
   });
@@ -87,9 +87,3 @@ export function TargetBar() {
     </section>
   );
 }
-
-/** A deployment with a URL of its own can be on another origin, which the browser does not let the pages read. */
-const slugOf = ({ source_config: { custom_url } }: DeploymentsList["resources"][number]): string[] => {
-  const [, slug] = /\/deployments\/([a-z0-9-]+)$/.exec(custom_url ?? "") ?? [];
-  return slug ? [slug] : [];
-};

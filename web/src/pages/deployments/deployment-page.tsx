@@ -3,7 +3,8 @@ import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
 import { useCredentials } from "../../api/credentials.ts";
-import { API_URL } from "../../api/request.ts";
+import { API_URL, APP_PATH } from "../../api/request.ts";
+import { liveSlugOf } from "../../api/target.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock, Copy } from "../../ui/code-block.tsx";
@@ -66,8 +67,10 @@ export function DeploymentPage() {
   );
 }
 
-function Address({ deployment: { source_config, active_revision_id } }: { deployment: Deployment }) {
+function Address({ deployment }: { deployment: Deployment }) {
+  const { source_config, active_revision_id } = deployment;
   const { custom_url, repo_url } = source_config;
+  const slug = liveSlugOf(deployment);
   return (
     <div className="mb-3 flex flex-wrap items-center gap-x-6 gap-y-1 text-table">
       <span className="flex min-w-0 items-center gap-1">
@@ -75,6 +78,12 @@ function Address({ deployment: { source_config, active_revision_id } }: { deploy
         <code className="min-w-0 break-all">{custom_url}</code>
         {custom_url && <Copy text={custom_url} label="Copy URL" />}
       </span>
+      {/* The new page takes its target from the address. */}
+      {slug && (
+        <a href={`${APP_PATH}threads/new?target=${slug}`} className="text-accent-text hover:underline">
+          New thread
+        </a>
+      )}
       {custom_url && active_revision_id && (
         <a href={`${custom_url}/docs`} className="text-accent-text hover:underline">
           API documentation
