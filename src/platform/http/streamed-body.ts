@@ -3,6 +3,8 @@ import type { ServerResponse } from "node:http";
 
 const encoder = new TextEncoder();
 
+const LONG_CHARS = 4_096;
+
 export interface Sink {
   /** @returns false if the caller must wait for {@link Sink.drained} before the next write */
   write(text: string): boolean;
@@ -104,7 +106,12 @@ class ResponseSink implements Sink {
   write(text: string): boolean {
     // A chunk without text would be the last one.
     if (text === "") return true;
-    return this.#outgoing.write(this.#isChunked ? chunkOf(text) : text);
+    if (!this.#isChunked) return this.#outgoing.write(text);
+    if (text.length < LONG_CHARS) return this.#outgoing.write(chunkOf(text));
+    // Copying a long text takes longer than passing parts.
+    this.#outgoing.write(sizeOf(text));
+    this.#outgoing.write(text);
+    return this.#outgoing.write("\r\n");
   }
 
   async drained(signal: AbortSignal): Promise<void> {
@@ -124,6 +131,8 @@ let last = { text: "", chunk: "" };
 
 /** Readers of one stream are sent the same text one after another. A chunk of its own for each would be garbage: 10 KB per reader. */
 function chunkOf(text: string): string {
-  if (text !== last.text) last = { text, chunk: `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n` };
+  if (text !== last.text) last = { text, chunk: `${sizeOf(text)}${text}\r\n` };
   return last.chunk;
 }
+
+const sizeOf = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n`;
