@@ -7,16 +7,15 @@ import type {
 import type { ExampleWithRuns, PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
-import { EXPERIMENTS } from "../queries.ts";
 
 /** Number of rows in a page. 50 rows are two to four screens, and 0.2 MB with ten experiments. */
 export const PAGE = 50;
 
-/**
- * Key prefix of a dataset's comparison queries, for invalidation after feedback changes. Other changes invalidate all {@link EXPERIMENTS}: a
- * page of the dataset reads the differences of an experiment that is still running.
- */
-export const comparisonKey = (dataset_id: string) => [...EXPERIMENTS, "comparison", dataset_id] as const;
+/** Key prefix of all comparison queries. Not below EXPERIMENTS: after the deletion of an experiment, its comparisons must not be requested. */
+export const COMPARISONS = ["comparison"] as const;
+
+/** Key prefix of a dataset's comparison queries, for invalidation after feedback changes. */
+export const comparisonKey = (dataset_id: string) => [...COMPARISONS, dataset_id] as const;
 
 const at = (dataset_id: string) => `/api/v1/datasets/${dataset_id}`;
 

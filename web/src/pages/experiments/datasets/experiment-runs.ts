@@ -4,6 +4,7 @@ import type { Example } from "../../../../../src/experiments/contract/datasets/e
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 import { createStore } from "../../../store.ts";
+import { comparisonKey } from "../compare/queries.ts";
 import { EXPERIMENTS } from "../queries.ts";
 import { keptBy } from "../sessions/kept-threads.tsx";
 import { runCode } from "./code-evaluator.ts";
@@ -130,7 +131,9 @@ export async function continueExperiment(id: string, client: QueryClient): Promi
       await api.patch(`/api/v1/sessions/${id}`, { end_time: new Date().toISOString() }).catch(() => undefined);
     update(id, error ? { state: "failed", error } : { state: "done" });
   }
-  await client.invalidateQueries({ queryKey: EXPERIMENTS });
+  // The page of the dataset has read the differences of what was stored before.
+  const changed = [EXPERIMENTS, comparisonKey(order.dataset.id)];
+  await Promise.all(changed.map((queryKey) => client.invalidateQueries({ queryKey })));
 }
 
 /** Stops an experiment of this page, or removes it from the list. The rows that are stored stay. */

@@ -6,6 +6,7 @@ import { Button } from "../../../../ui/button.tsx";
 import { Menu } from "../../../../ui/overlay/menu.tsx";
 import { toast } from "../../../../ui/overlay/toast.tsx";
 import { EXPERIMENTS } from "../../queries.ts";
+import { COMPARISONS } from "../queries.ts";
 import type { Key } from "../view.ts";
 
 /** Settings of a score key, which apply to all datasets of the workspace. */
@@ -15,7 +16,7 @@ export function KeyMenu({ scoreKey: { name, isLowerBetter } }: { scoreKey: Key }
     mutationFn: (isLower: boolean) => saveDirection(name, isLower),
     onSuccess: async (_, isLower) => {
       toast(`${name}: ${isLower ? "lower" : "higher"} is better`);
-      await client.invalidateQueries({ queryKey: EXPERIMENTS });
+      await Promise.all([EXPERIMENTS, COMPARISONS].map((queryKey) => client.invalidateQueries({ queryKey })));
     },
     onError: (error) => toast(error.message, { error: true }),
   });
