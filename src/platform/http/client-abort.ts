@@ -9,6 +9,7 @@ export interface ClientAbort {
   abort(reason: unknown): void;
   /** From this call on, the signal is aborted when the caller's access ends. The returned function cancels this. */
   watchAccess(): () => void;
+  /** See {@link directBodyOf}. */
   direct: DirectBody | undefined;
 }
 

@@ -76,7 +76,8 @@ export async function answer(
   directBodies.set(request, direct);
   const response = await fetch(request);
   const { write } = direct;
-  if (!write || request.method === "HEAD") return response;
+  // A middleware that fails after the route has replaced the response.
+  if (!write || !response.ok || request.method === "HEAD") return response;
   // The response retains it otherwise.
   direct.write = undefined;
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));

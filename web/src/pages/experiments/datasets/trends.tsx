@@ -26,8 +26,7 @@ export function Trends({
   metrics: readonly Metric[];
 }) {
   const inOrder = [...sessions].sort(byAge);
-  const newest = inOrder.at(-1);
-  const { from } = newestPair(sessions, baseline_experiment_id) ?? {};
+  const { newest = inOrder.at(-1), from } = newestPair(sessions, baseline_experiment_id) ?? {};
   const { data: differences } = useQuery({
     ...differencesQuery(id, from && newest ? [from.id, newest.id] : [], true),
     enabled: from !== undefined,
