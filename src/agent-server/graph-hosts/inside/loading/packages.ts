@@ -1,5 +1,6 @@
 import * as nodeModule from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import "./resolution-cache.ts";
 import { resolve as resolveImport } from "import-meta-resolve";
 
 /** The extension is that of this module: .ts in the repository, .js in the package. */
