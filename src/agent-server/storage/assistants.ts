@@ -37,7 +37,7 @@ export const findAssistant = (
   tenant_id: string,
   assistant_id: string,
   filter?: MetadataFilter,
-): Promise<AssistantRow | undefined> => tx.first(assistantQuery(tx, tenant_id, assistant_id, filter));
+): Promise<AssistantRow | undefined> => tx.first(assistantQuery(tx, tenant_id, assistant_id, filter).compile());
 
 /** Like {@link findAssistant}, but also locks the row until the transaction ends. */
 export const lockAssistant = (

@@ -38,7 +38,12 @@ export async function insertEvents(tx: Tx, run: RunKey, given: readonly NewEvent
   }
   const rows = events.map((event) => ({ run_id, tenant_id, ...rowOf(event), created_at: nowMs }));
   for (let at = 0; at < rows.length; at += 1000)
-    await tx.run(tx.k.insertInto("run_events").values(rows.slice(at, at + 1000)));
+    await tx.run(
+      tx.k
+        .insertInto("run_events")
+        .values(rows.slice(at, at + 1000))
+        .compile(),
+    );
 }
 
 /** Whether the run whose output is a delta base still exists; locks its row until the commit. */

@@ -138,7 +138,7 @@ export class PostgresHints implements Hints {
     const payloads = hints.map((hint) => `${this.#sender} ${hint}`);
     const text = "select pg_notify($1, payload) from unnest($2::text[]) as payload";
     await this.#options.pool
-      .use((client) => client.query(text, [this.#channel, payloads]))
+      .use((client) => client.query({ name: "threadmill_notify", text, values: [this.#channel, payloads] }))
       .catch((error: Error) => this.#options.log.debug({ error: error.message }, "sending notifications failed"));
   }
 

@@ -23,7 +23,7 @@ import {
 import { isDisconnected } from "../database-errors.ts";
 import type { Hint } from "../hints.ts";
 import { PostgresHints, PRESENCE_LOCK_CLASS, presenceLock, RESPONSE_TIMEOUT_MS } from "./postgres-hints.ts";
-import { PostgresPool } from "./postgres-pool.ts";
+import { isOutdated, PostgresPool, StatementNames } from "./postgres-pool.ts";
 
 export interface PostgresOptions {
   url: string;
@@ -105,8 +105,18 @@ export function openPostgres({ url, log, pool_size: size = POOL_SIZE, lease_ms =
   void hints.connect();
   const k = queryBuilder();
   const statements = new StatementCache();
-  const txOn = (send: Send, query_timeout = QUERY_TIMEOUT_MS) => createTx(send, { k, statements, query_timeout });
-  const read = txOn((query) => pool.use((client) => client.query(query)));
+  const names = new StatementNames();
+  const txOn = (send: Send, query_timeout = QUERY_TIMEOUT_MS) =>
+    createTx(send, { k, statements, names, query_timeout });
+  /** For statements outside of a transaction. */
+  const repeated =
+    (send: Send): Send =>
+    (query) =>
+      send(query).catch((error) => {
+        if (!isOutdated(error)) throw error;
+        return send({ ...query, name: undefined });
+      });
+  const read = txOn(repeated((query) => pool.use((client) => client.query(query))));
   const write = async <T>(work: (tx: Tx) => Promise<T>, hint?: Hint, timeout_ms?: number) => {
     const value = await inTransaction(pool, (client) => txOn((query) => client.query(query), timeout_ms), work);
     if (hint) hints.emit(hint);
@@ -123,7 +133,8 @@ export function openPostgres({ url, log, pool_size: size = POOL_SIZE, lease_ms =
     write,
     writeNow(work) {
       const { connection } = hints;
-      return connection ? work(txOn((query) => connection.query(query), RESPONSE_TIMEOUT_MS)) : write(work);
+      const send: Send = (query) => (connection as pg.Client).query(query);
+      return connection ? work(txOn(repeated(send), RESPONSE_TIMEOUT_MS)) : write(work);
     },
     migrate(work) {
       const withoutTimeouts = async (tx: Tx) => {
@@ -163,16 +174,25 @@ const queryBuilder = () =>
   });
 
 /** The types of pg do not declare `query_timeout`. */
-type Send = (query: pg.QueryConfig & { query_timeout: number }) => Promise<pg.QueryResult>;
+type Send = (query: pg.QueryConfig & { name: string | undefined; query_timeout: number }) => Promise<pg.QueryResult>;
 
 interface TxOptions extends Pick<Tx, "k" | "statements"> {
+  names: StatementNames;
   query_timeout: number;
 }
 
-function createTx(send: Send, { k, statements, query_timeout }: TxOptions): Tx {
-  const execute = (query: Query<unknown>) => {
-    const { sql: text, parameters } = "compile" in query ? query.compile() : query;
-    return send({ text, values: parameters as unknown[], query_timeout });
+function createTx(send: Send, { k, statements, names, query_timeout }: TxOptions): Tx {
+  const execute = async (query: Query<unknown>) => {
+    // The text of a builder can differ with each request.
+    const isFixed = !("compile" in query);
+    const { sql: text, parameters } = isFixed ? query : query.compile();
+    const name = isFixed ? names.nameOf(text) : undefined;
+    try {
+      return await send({ name, text, values: parameters as unknown[], query_timeout });
+    } catch (error) {
+      if (isOutdated(error)) names.clear();
+      throw error;
+    }
   };
   return {
     k,
@@ -207,7 +227,8 @@ async function inTransaction<T>(
         }
       });
     } catch (error) {
-      if (!REPEATABLE.has((error as { code?: string }).code ?? "") || repeat === MAX_REPEATS) throw error;
+      const isRepeatable = REPEATABLE.has((error as { code?: string }).code ?? "") || isOutdated(error);
+      if (!isRepeatable || repeat === MAX_REPEATS) throw error;
     }
   }
 }
