@@ -72,6 +72,22 @@ describe.each(databases)("searching threads on %s", (database) => {
     expect(await api.post("/app/api/threads/search", byId)).toEqual([{ thread_id }]);
   });
 
+  it("leaves out threads by metadata", async () => {
+    const find = async (exclude_metadata: object) => {
+      const body = {
+        metadata: MINE,
+        exclude_metadata,
+        sort_by: "created_at",
+        sort_order: "asc",
+        select: ["thread_id"],
+      };
+      const found: Wire[] = await api.post("/app/api/threads/search", body);
+      return found.map(({ thread_id }) => thread_id);
+    };
+    expect(await find({ team: "blue", tags: ["x"] })).toEqual([0, 2, 3, 4].map(id));
+    expect(await find({ team: "blue", tags: ["none"] })).toEqual([0, 1, 2, 3, 4].map(id));
+  });
+
   it("finds by ids, and skips those that do not exist", async () => {
     expect((await numbers({ ids: [id(3), id(0), UNKNOWN_ID] })).sort()).toEqual([0, 3]);
     expect(await numbers({ ids: [] })).toEqual([]);

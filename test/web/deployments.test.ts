@@ -245,7 +245,25 @@ describeInBrowser("the deployments", () => {
     await page.getByRole("button", { name: "Deploy", exact: true }).click();
     await rows(page).nth(1).getByText("build failed").waitFor({ timeout: DEPLOYED_MS });
     expect(await rows(page).nth(1).innerText()).toMatch(/json/i);
+    await page
+      .getByRole("alert")
+      .getByText(/^The latest revision has failed: .*json/i)
+      .waitFor();
     expect((await ask({})).env.COLOUR).toBe("green");
+  });
+
+  it("have the status of their latest revision while none is live", async () => {
+    const page = await web.open("/deployments?create=true");
+    await page.getByLabel("Name", { exact: true }).last().fill("broken");
+    await chooseFolder(page);
+    await page.getByRole("button", { name: "Deploy", exact: true }).click();
+    await page.waitForURL(/\/deployments\/[0-9a-f-]{36}/);
+    const broken = new URL(page.url()).pathname.split("/").pop();
+    await page.getByRole("banner").getByText("build failed").waitFor({ timeout: DEPLOYED_MS });
+    await page.goto(`${web.url}/app/`);
+    const list = page.getByRole("region", { name: "Deployments" });
+    await list.getByRole("listitem").filter({ hasText: "broken" }).getByText("build failed").waitFor();
+    await web.service.request("DELETE", `/v2/deployments/${broken}`);
   });
 
   it.each([

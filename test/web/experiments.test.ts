@@ -103,7 +103,7 @@ describeInBrowser("experiments that the page runs", () => {
   it("evaluate each example, and end in the comparison", async () => {
     const page = await web.open(`/experiments/datasets/${dataset}`);
     await run(page, "first try");
-    await page.getByText("first try has ended.").waitFor();
+    await page.getByText("first try has ended. 1 of 6 runs failed.").waitFor();
     const first = await sessionOf("first try");
     expect(first).toMatchObject({ run_count: 6, end_time: expect.any(String), error_rate: 1 / 6 });
     expect(first.extra.metadata).toMatchObject({ assistant: "answers", dataset: "By the page" });
@@ -122,12 +122,26 @@ describeInBrowser("experiments that the page runs", () => {
     await run(page, "second try");
     const second = page.getByRole("region", { name: "second try" });
     await second.getByRole("link", { name: "Compare with the baseline" }).waitFor();
-    // A later experiment is no baseline of an earlier one.
-    expect(await page.getByRole("link", { name: "Compare with the baseline" }).count()).toBe(1);
+    // The one before is in the list of experiments.
+    expect(await page.getByRole("region", { name: "first try" }).count()).toBe(0);
     await second.getByRole("link", { name: "Compare with the baseline" }).click();
     await page.getByRole("button", { name: "second try", exact: true }).waitFor();
     await page.getByText("6 examples").waitFor();
     expect(new URL(page.url()).searchParams.get("experiments")).toMatch(new RegExp(`^${first.id},`));
+  });
+
+  it("say whose assistants these are, and that an assistant does not read the input of the examples", async () => {
+    const page = await web.open(`/experiments/datasets/${dataset}`);
+    await page.getByRole("button", { name: "Run experiment" }).click();
+    const form = page.getByRole("dialog", { name: "Run experiment" });
+    await form.getByText("Of this server.").waitFor();
+    await form.getByLabel("Assistant", { exact: true }).click();
+    await page.getByRole("option", { name: "judge" }).click();
+    await form.getByText(/^The first example has the input question, but the assistant reads .*outputs/).waitFor();
+    await expectAccessible(page);
+    await form.getByLabel("Assistant", { exact: true }).click();
+    await page.getByRole("option", { name: "answers" }).click();
+    await form.getByText("The first example has").waitFor({ state: "detached" });
   });
 
   it("stop at a request that fails, and continue without storing a row twice", async () => {
@@ -206,7 +220,7 @@ describeInBrowser("experiments that the page runs", () => {
       }`;
     await form.getByLabel("Function body").fill(code);
     await form.getByRole("button", { name: "Run experiment" }).click();
-    await page.getByText(`${name} has ended.`).waitFor();
+    await page.getByText(`${name} has ended. 1 of 6 runs and 4 evaluations failed.`).waitFor();
     const { id, feedback_stats } = await sessionOf(name);
     expect(feedback_stats.checked).toMatchObject({ n: 5, errors: 4, avg: 1 });
     const feedback = await request("GET", `/feedback?session=${id}`);
@@ -224,10 +238,12 @@ describeInBrowser("experiments that the page runs", () => {
     await page.getByRole("dialog").getByText("failed", { exact: true }).waitFor();
     await expectAccessible(page);
     expect(await page.getByRole("table").getByText("failed", { exact: true }).count()).toBe(4);
-    // The form offers the code again.
+    // The form offers the same again.
     await page.goto(`${web.url}/app/experiments/datasets/${dataset}`);
     await page.getByRole("button", { name: "Run experiment" }).click();
-    await form.getByLabel("Code").check();
+    await form.getByLabel("Assistant", { exact: true }).getByText("answers").waitFor();
+    expect(await form.getByLabel("Code").isChecked()).toBe(true);
+    expect(await form.getByLabel("JSON match").isChecked()).toBe(false);
     expect(await form.getByLabel("Function body").inputValue()).toBe(code);
     await takePictures(web, "evaluated", `/experiments/sessions/${id}`, async (shown) => {
       await shown.getByRole("row", { name: /two\?/ }).click();
@@ -249,6 +265,14 @@ describeInBrowser("experiments that the page runs", () => {
       await page.getByText(`${name} has ended.`).waitFor();
       expect(await countOf(name)).toBe(6);
     }
+    const threads = await web.open("/threads");
+    await threads.getByText("No threads yet").waitFor();
+    await threads.getByLabel("Threads of experiments").check();
+    await threads
+      .getByRole("row", { name: /experiment=kept/ })
+      .nth(5)
+      .waitFor();
+    await expectAccessible(threads);
     await page.getByRole("button", { name: "Actions for kept" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
     const dialog = page.getByRole("dialog", { name: "Delete experiment “kept”?" });

@@ -140,6 +140,9 @@ describeInBrowser("the home page and the inbox", () => {
       .poll(async () => JSON.stringify((await call("GET", `/threads/${ids[1]}/state`)).values))
       .toContain("It was worn.");
     await expect.poll(() => badge(page).innerText()).toBe(String(left - 2));
+    const sent = page.locator("[data-toast]", { hasText: "Answer sent: Refund order 1042" });
+    await sent.getByRole("button", { name: "Open thread" }).click();
+    await page.waitForURL(new RegExp(`/threads/${ids[1]}`));
   });
 
   it("give an agent the same hue on all pages, which is visible on all backgrounds", async () => {

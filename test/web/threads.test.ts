@@ -544,6 +544,22 @@ describeInBrowser("threads", () => {
     await page.getByRole("heading", { name: "Connections" }).waitFor();
   });
 
+  it("show their runs even if their state cannot be read", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Where is order 1044?") });
+    const page = await web.open("", { refused: [409] });
+    await page.route("**/threads/*/state", (route) =>
+      route.fulfill({ status: 409, json: { detail: "another language" } }),
+    );
+    await page.goto(`${web.url}/app/threads/${thread_id}`);
+    await page.getByRole("alert").getByText("another language").waitFor();
+    await page
+      .getByRole("region", { name: "Runs of the thread" })
+      .getByRole("link", { name: /^Open run/ })
+      .click();
+    await page.getByRole("dialog", { name: "support_desk" }).waitFor();
+  });
+
   it("resume a stream that broke, without missing events", async () => {
     const thread_id = await newThread();
     const page = await web.open(`/threads/${thread_id}`, { loses: true });

@@ -6,10 +6,14 @@ import { threadSearch } from "./threads.ts";
 
 /**
  * `text` matches a substring of the stored state (case-insensitive) or a prefix of the thread's id. The search of the public
- * API has no `text` filter.
+ * API has no `text` filter. Threads whose metadata contains `exclude_metadata` are left out.
  */
 export const threadTextSearch = z
-  .object({ ...threadSearch.shape, text: optional(z.string().max(1000)) })
+  .object({
+    ...threadSearch.shape,
+    text: optional(z.string().max(1000)),
+    exclude_metadata: threadSearch.shape.metadata,
+  })
   .openapi("ThreadTextSearch");
 export type ThreadTextSearch = z.output<typeof threadTextSearch>;
 

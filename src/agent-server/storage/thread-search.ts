@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { MetadataFilter } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import type { ThreadStatus } from "../contract/records.ts";
@@ -8,6 +9,8 @@ import { isReadable } from "./threads.ts";
 export interface ThreadFilter {
   ids?: string[];
   metadata?: object;
+  /** Leaves out threads whose metadata contains this. */
+  exclude_metadata?: object;
   values?: object;
   status?: ThreadStatus;
   /** Substring of the stored values, keys included, or prefix of the id; case-insensitive (SQLite: A to Z only). */
@@ -24,7 +27,11 @@ export async function countThreads(tx: Tx, tenant_id: string, filter: ThreadFilt
   return Number(row?.count ?? 0);
 }
 
-function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, status, text, access }: ThreadFilter) {
+function threadsMatching(
+  tx: Tx,
+  tenant_id: string,
+  { ids, metadata, exclude_metadata, values, status, text, access }: ThreadFilter,
+) {
   let query = tx.k
     .selectFrom("threads")
     .where("tenant_id", "=", tenant_id)
@@ -32,6 +39,8 @@ function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, sta
     .where(isReadable)
     .$call(matching({ metadata, values }))
     .$call(accessible(access));
+  if (exclude_metadata)
+    query = query.where((e) => e.not(sql<boolean>`json_contains(metadata, ${JSON.stringify(exclude_metadata)})`));
   if (ids) query = query.where("thread_id", "in", ids.length > 0 ? ids : [""]);
   if (status) query = query.where("status", "=", status);
   if (text)

@@ -117,9 +117,12 @@ export class Threads {
     return eventsOf(engine.threadEvents.follow(thread, position, signal), modes);
   }
 
-  async search(caller: Caller, body: ThreadSearch & Pick<ThreadTextSearch, "text">): Promise<Thread[]> {
-    const { ids, metadata, values, status, text, extract, ...paging } = body;
-    const filter = { ids, metadata, values, status, text, access: filterOf(caller, "threads") };
+  async search(
+    caller: Caller,
+    body: ThreadSearch & Pick<ThreadTextSearch, "text" | "exclude_metadata">,
+  ): Promise<Thread[]> {
+    const { ids, metadata, exclude_metadata, values, status, text, extract, ...paging } = body;
+    const filter = { ids, metadata, exclude_metadata, values, status, text, access: filterOf(caller, "threads") };
     const rows = await searchThreads(this.#context.database.search, caller.tenant_id, filter, paging);
     return rows.map((row) => {
       const thread = toThread(row);

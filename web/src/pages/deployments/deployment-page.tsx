@@ -12,11 +12,11 @@ import { ErrorState, Skeleton, SkeletonRows } from "../../ui/states.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { curlOf } from "../start/curl.ts";
 import { DeleteDeployment } from "./delete-deployment.tsx";
+import { DeploymentStatus } from "./deployment-status.tsx";
 import { Logs } from "./logs.tsx";
 import { NewRevision } from "./new-revision.tsx";
 import { type DeploymentSearch, deploymentRoute } from "./page.ts";
 import { deploymentQuery, servedQuery } from "./queries.ts";
-import { DeploymentStatus } from "./revision-status.tsx";
 import { Revisions } from "./revisions.tsx";
 import { Secrets } from "./secrets.tsx";
 

@@ -1,7 +1,8 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
+import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
@@ -12,9 +13,9 @@ import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import type { Column } from "../../ui/table/columns.ts";
 import { Table } from "../../ui/table/table.tsx";
 import { CreateDeployment } from "./create-deployment.tsx";
+import { DeploymentStatus, LatestRevision } from "./deployment-status.tsx";
 import { deploymentsRoute } from "./page.ts";
-import { deploymentsQuery, revisionQuery } from "./queries.ts";
-import { DeploymentStatus, RevisionStatusLabel } from "./revision-status.tsx";
+import { deploymentsQuery } from "./queries.ts";
 import { KIND_OF } from "./source-fields.tsx";
 
 export function DeploymentsPage() {
@@ -61,7 +62,7 @@ export function DeploymentsPage() {
             name ? (
               <EmptyState title="No deployments match" />
             ) : (
-              <EmptyState title="No deployments yet" command="npx threadmill deploy ./my-agent">
+              <EmptyState title="No deployments yet" command={`npx threadmill deploy ./my-agent --url ${API_URL}`}>
                 A deployment runs an agent project with its own database and secrets. Create a deployment here, or run
                 the CLI with the path of the project folder:
               </EmptyState>
@@ -112,8 +113,3 @@ const COLUMNS: Column<Deployment>[] = [
   { id: "source", header: "Source", width: 120, cell: ({ source }) => KIND_OF[source] },
   { id: "changed", header: "Updated", width: 110, cell: ({ updated_at }) => <RelativeTime time={updated_at} /> },
 ];
-
-function LatestRevision({ id, revision_id }: { id: string; revision_id: string }) {
-  const { data } = useQuery(revisionQuery(id, revision_id));
-  return data ? <RevisionStatusLabel revision={data} /> : <span className="text-text-3">{DASH}</span>;
-}

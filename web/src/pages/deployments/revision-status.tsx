@@ -1,4 +1,4 @@
-import type { Deployment, Revision } from "../../../../src/control-plane/contract/records.ts";
+import type { Revision } from "../../../../src/control-plane/contract/records.ts";
 import { Status, type StatusKind } from "../../ui/status.tsx";
 
 type RevisionStatus = Revision["status"];
@@ -19,6 +19,8 @@ const KINDS: Record<RevisionStatus, StatusKind> = {
   UNKNOWN: "off",
 };
 
+export const hasFailed = ({ status }: Revision): boolean => KINDS[status] === "error";
+
 export const isInProgress = ({ status }: Revision): boolean => ["pending", "running"].includes(KINDS[status]);
 
 /** Formats a status such as `BUILD_FAILED` as `build failed`. */
@@ -27,14 +29,3 @@ export const statusLabel = (status: string): string => status.toLowerCase().repl
 export const RevisionStatusLabel = ({ revision }: { revision: Revision }) => (
   <Status status={statusLabel(revision.status)} kind={KINDS[revision.status]} />
 );
-
-/** Status of a deployment. The deployment is live if a revision is active, even if the latest revision failed. */
-export function DeploymentStatus({ status, active_revision_id }: Pick<Deployment, "status" | "active_revision_id">) {
-  if (status === "AWAITING_DELETE") return <Status status="deleting" kind="interrupted" />;
-  if (active_revision_id) return <Status status="Live" kind="success" />;
-  return status === "READY" ? (
-    <Status status="Not deployed" kind="pending" />
-  ) : (
-    <Status status={statusLabel(status)} kind="pending" />
-  );
-}

@@ -13,7 +13,7 @@ import type { Column } from "../../ui/table/columns.ts";
 import { Table } from "../../ui/table/table.tsx";
 import { deploymentRoute } from "./page.ts";
 import { deploymentsKey, interrupt, redeploy, revisionsQuery } from "./queries.ts";
-import { isInProgress, RevisionStatusLabel } from "./revision-status.tsx";
+import { hasFailed, isInProgress, RevisionStatusLabel } from "./revision-status.tsx";
 
 export function Revisions({ deployment }: { deployment: Deployment }) {
   const { id, active_revision_id } = deployment;
@@ -31,8 +31,23 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
   const revisions = list.data?.pages.flatMap(({ resources }) => resources);
   if (list.error && !revisions) return <ErrorState error={list.error} retry={() => void list.refetch()} />;
   if (!revisions) return <SkeletonRows label="Loading revisions" height={56} rows={3} />;
+  const showLogs = ({ id: revision, status }: Revision) => {
+    const logs = status === "DEPLOYED" || status === "DEPLOY_FAILED" ? "deploy" : "build";
+    void navigate({ search: { tab: "logs", revision, logs } });
+  };
+  const [latest] = revisions;
   return (
     <>
+      {latest && hasFailed(latest) && latest.status_message && (
+        <div role="alert" className="mb-3 flex items-start gap-3 rounded-lg border border-line bg-error-bg px-3 py-2">
+          <p className="min-w-0 flex-1 whitespace-pre-wrap break-words text-table">
+            The latest revision has failed: {latest.status_message}
+          </p>
+          <Button small onClick={() => showLogs(latest)}>
+            Logs
+          </Button>
+        </div>
+      )}
       <Table
         name="Revisions"
         rows={revisions}
@@ -42,10 +57,7 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
           isBusy: revisions.some(isInProgress),
           interrupt: (revision) => interrupting.mutate(revision),
           redeploy: setRedeploying,
-          showLogs: ({ id: revision, status }) => {
-            const logs = status === "DEPLOYED" || status === "DEPLOY_FAILED" ? "deploy" : "build";
-            void navigate({ search: { tab: "logs", revision, logs } });
-          },
+          showLogs,
         })}
         keyOf={(revision) => revision.id}
         onEnd={() => void (list.hasNextPage && !list.isFetchingNextPage && list.fetchNextPage())}

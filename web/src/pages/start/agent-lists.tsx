@@ -6,7 +6,7 @@ import { AgentName } from "../agents/agent-name.tsx";
 import { runsQuery } from "../runs/queries.ts";
 import { questionText } from "../threads/inbox/question-text.ts";
 import { WAITING } from "../threads/page.ts";
-import { type ListedThread, needsInput, threadsQuery } from "../threads/queries.ts";
+import { type ListedThread, labelOf, needsInput, threadsQuery } from "../threads/queries.ts";
 import { ThreadStatus } from "../threads/thread-header.tsx";
 import { HomeList, ITEM_LINK, ITEM_TIME, MORE_LINK } from "./home-list.tsx";
 
@@ -68,7 +68,7 @@ export function RecentThreads() {
       {(thread) => (
         <>
           <Link to="/threads/$thread_id" params={{ thread_id: thread.thread_id }} search={{}} className={ITEM_LINK}>
-            {thread.title ?? thread.thread_id}
+            {labelOf(thread)}
           </Link>
           <Agent thread={thread} />
           <ThreadStatus status={thread.status} needsInput={needsInput(thread)} />

@@ -1,8 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { RelativeTime } from "../../ui/relative-time.tsx";
+import { DeploymentStatus } from "../deployments/deployment-status.tsx";
 import { deploymentsQuery } from "../deployments/queries.ts";
-import { DeploymentStatus } from "../deployments/revision-status.tsx";
 import { HomeList, ITEM_LINK, ITEM_TIME, MORE_LINK } from "./home-list.tsx";
 
 export function Deployments() {

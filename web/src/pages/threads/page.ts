@@ -12,6 +12,7 @@ export const threadsRoute = createRoute({
     status: THREAD_STATUSES.find((status) => status === search.status),
     q: textOf(search.q),
     metadata: textOf(search.metadata),
+    experiments: search.experiments === true ? true : undefined,
     sort: search.sort === "created_at" ? search.sort : undefined,
     order: search.order === "asc" ? search.order : undefined,
   }),

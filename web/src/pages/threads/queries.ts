@@ -32,9 +32,16 @@ const EXTRACT = {
   ...Object.fromEntries(TITLE_KEYS.map((key) => [key, `values.${key}`])),
 };
 
+/** Metadata of the threads that experiments of the page keep. The lists leave them out, because there is one for each example. */
+export const OF_EXPERIMENT = { kept_for: "experiment" };
+
+/** What lists call a thread: its title, or the start of its ID while it has no messages. */
+export const labelOf = ({ title, thread_id }: Pick<ListedThread, "title" | "thread_id">): string =>
+  title ?? `Thread ${thread_id.slice(0, 8)}`;
+
 /** Searches threads and returns one page. */
 export async function findThreads(
-  { status, q, metadata, sort, order }: ThreadsSearch,
+  { status, q, metadata, sort, order, experiments }: ThreadsSearch,
   page: { limit: number; offset?: number },
   signal?: AbortSignal,
 ): Promise<ListedThread[]> {
@@ -43,6 +50,7 @@ export async function findThreads(
     status,
     text: q,
     metadata: parseMetadata(metadata) ?? undefined,
+    exclude_metadata: experiments || target() !== undefined ? undefined : OF_EXPERIMENT,
     sort_by: sort ?? "updated_at",
     sort_order: order ?? "desc",
     select: SELECT,
@@ -88,12 +96,18 @@ export const threadsQuery = (search: ThreadsSearch) =>
     placeholderData: (before) => before,
   });
 
-/** Number of threads that match the filters. The route has no filter for text. */
-export const threadCountQuery = ({ status, metadata }: ThreadsSearch) =>
+/** Number of threads that match the filters. The route has no filter for text, and cannot leave out threads. */
+export const threadCountQuery = ({ status, metadata, experiments }: ThreadsSearch) =>
   queryOptions({
-    queryKey: [...threadsKey, "count", status, metadata],
-    queryFn: ({ signal }) =>
-      api.post<number>("/threads/count", { status, metadata: parseMetadata(metadata) ?? undefined }, { signal }),
+    queryKey: [...threadsKey, "count", status, metadata, experiments],
+    queryFn: async ({ signal }) => {
+      const filter = parseMetadata(metadata) ?? undefined;
+      const counted = [filter, ...(experiments || target() !== undefined ? [] : [{ ...filter, ...OF_EXPERIMENT }])];
+      const [all = 0, excluded = 0] = await Promise.all(
+        counted.map((each) => api.post<number>("/threads/count", { status, metadata: each }, { signal })),
+      );
+      return all - excluded;
+    },
     refetchInterval: LIST_POLL_MS,
     placeholderData: (before) => before,
   });

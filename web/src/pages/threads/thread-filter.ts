@@ -8,6 +8,8 @@ export interface ThreadsSearch {
   q?: string;
   /** Metadata filter: comma-separated `key=value` pairs or a JSON object. */
   metadata?: string;
+  /** Whether the list has the threads that experiments keep. */
+  experiments?: true;
   /** Sort field. Default: `updated_at`. */
   sort?: "created_at";
   /** Sort direction. Default: newest first. */

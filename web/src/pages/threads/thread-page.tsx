@@ -8,6 +8,7 @@ import { useCancel } from "./cancel.ts";
 import { nameOf, titleOf } from "./conversation/messages.ts";
 import { threadRoute } from "./page.ts";
 import { runsQuery, stateQuery, threadQuery } from "./queries.ts";
+import { Runs } from "./side/thread-runs.tsx";
 import { ThreadSide } from "./side/thread-side.tsx";
 import { ThreadContent } from "./thread-content.tsx";
 import { ThreadFooter } from "./thread-footer.tsx";
@@ -25,8 +26,13 @@ export function ThreadPage() {
   const failed = [thread, runs, state].find(({ error, data }) => error && data === undefined);
   if (failed?.error)
     return (
-      <Page title="Thread" crumbs={CRUMBS}>
+      <Page title={(thread.data && nameOf(thread.data.metadata)) ?? "Thread"} crumbs={CRUMBS}>
         <ErrorState error={failed.error} retry={() => void failed.refetch()} />
+        {runs.data && runs.data.length > 0 && (
+          <section aria-label="Runs of the thread" className="mx-auto max-w-2xl">
+            <Runs thread_id={thread_id} runs={runs.data} />
+          </section>
+        )}
       </Page>
     );
   if (!thread.data || !runs.data || !state.data)

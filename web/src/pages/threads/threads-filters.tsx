@@ -1,7 +1,7 @@
 import { type ReactNode, type Ref, useRef } from "react";
 import { useTarget } from "../../api/target.ts";
 import { useKeys } from "../../frame/keys.ts";
-import { Input } from "../../ui/form/field.tsx";
+import { Checkbox, Input } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
 import { useDebounced } from "../../ui/form/use-debounced.ts";
 import { capitalized } from "../../ui/format.ts";
@@ -50,6 +50,15 @@ export function ThreadsFilters({ children }: { children: ReactNode }) {
         error={parseMetadata(search.metadata) === null ? "Use key=value or a JSON object." : undefined}
         className="w-64"
       />
+      {target === undefined && (
+        <span className="self-center">
+          <Checkbox
+            label="Threads of experiments"
+            checked={search.experiments === true}
+            onChange={(event) => change({ experiments: event.target.checked || undefined })}
+          />
+        </span>
+      )}
       {children}
     </search>
   );

@@ -7,7 +7,6 @@ import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
 import { count, DASH } from "../../ui/format.ts";
-import { classes } from "../../ui/layout.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import type { Column } from "../../ui/table/columns.ts";
@@ -15,7 +14,7 @@ import { selectionColumn, toggled } from "../../ui/table/selection.tsx";
 import { Table } from "../../ui/table/table.tsx";
 import { AgentName } from "../agents/agent-name.tsx";
 import { threadsRoute } from "./page.ts";
-import { type ListedThread, needsInput, threadCountQuery, threadsQuery } from "./queries.ts";
+import { type ListedThread, labelOf, needsInput, threadCountQuery, threadsQuery } from "./queries.ts";
 import { isFiltered, type ThreadsSearch } from "./thread-filter.ts";
 import { ThreadStatus } from "./thread-header.tsx";
 import { ThreadSelection } from "./thread-selection.tsx";
@@ -40,7 +39,7 @@ export function ThreadsPage() {
         choose,
         rows: rows ?? [],
         keyOf,
-        nameOf: ({ title, thread_id }) => title ?? thread_id,
+        nameOf: labelOf,
       }),
       ...COLUMNS,
     ],
@@ -163,9 +162,9 @@ const COLUMNS: Column<ListedThread>[] = [
           to="/threads/$thread_id"
           params={{ thread_id }}
           search={{}}
-          className={classes("block truncate hover:underline", title ? "font-medium" : "font-mono")}
+          className="block truncate font-medium hover:underline"
         >
-          {title ?? thread_id}
+          {labelOf({ title, thread_id })}
         </Link>
         <div className="truncate font-normal text-table text-text-3">{last ?? " "}</div>
       </div>

@@ -6,18 +6,23 @@ import { Button } from "../button.tsx";
 /** Time until a toast closes. While the pointer or the focus is on a toast, all toasts stay open, and the time starts again afterwards. */
 const SHOWN_MS = 6_000;
 
-interface ToastRecord {
+interface ToastOptions {
+  error?: boolean;
+  /** Leads to the result. */
+  action?: { label: string; run(): void };
+}
+
+interface ToastRecord extends ToastOptions {
   id: number;
   text: string;
-  error: boolean;
 }
 
 const shown = createStore<readonly ToastRecord[]>([]);
 let next = 0;
 
 /** Shows the result of an action, or an error, for some seconds. */
-export const toast = (text: string, options: { error?: boolean } = {}): void =>
-  shown.set([...shown.get().slice(-2), { id: next++, text, error: options.error ?? false }]);
+export const toast = (text: string, options: ToastOptions = {}): void =>
+  shown.set([...shown.get().slice(-2), { id: next++, text, ...options }]);
 
 const close = (id: number): void => shown.set(shown.get().filter((each) => each.id !== id));
 
@@ -59,7 +64,7 @@ export function Toasts() {
   );
 }
 
-function Toast({ id, text, error, isHeld, onClose }: ToastRecord & { isHeld: boolean; onClose(): void }) {
+function Toast({ id, text, error, action, isHeld, onClose }: ToastRecord & { isHeld: boolean; onClose(): void }) {
   useEffect(() => {
     if (isHeld) return;
     const timer = setTimeout(close, SHOWN_MS, id);
@@ -72,6 +77,17 @@ function Toast({ id, text, error, isHeld, onClose }: ToastRecord & { isHeld: boo
       className="pointer-events-auto flex animate-slide items-start gap-2 rounded-lg border border-line bg-raised py-2 pr-2 pl-3 text-table shadow-float"
     >
       <p className={error ? "flex-1 text-error" : "flex-1"}>{text}</p>
+      {action && (
+        <Button
+          small
+          onClick={() => {
+            action.run();
+            onClose();
+          }}
+        >
+          {action.label}
+        </Button>
+      )}
       <Button look="quiet" small square aria-label="Close" onClick={onClose}>
         <X size={14} />
       </Button>

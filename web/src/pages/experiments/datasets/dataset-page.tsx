@@ -13,7 +13,8 @@ import { useUploads } from "../upload/upload-dialog.tsx";
 import { DatasetMenu } from "./dataset-menu.tsx";
 import { ExamplesTab } from "./examples-tab.tsx";
 import { ExperimentsTab } from "./experiments-tab.tsx";
-import { RunExperiment, RunningExperiments } from "./run-experiment.tsx";
+import { RunExperiment } from "./run-experiment.tsx";
+import { RunningExperiments } from "./running-experiments.tsx";
 
 const CRUMBS = [{ label: "Experiments", to: "/experiments" }];
 

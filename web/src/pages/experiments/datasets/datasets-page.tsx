@@ -3,7 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { Plus, Upload } from "lucide-react";
 import { useMemo, useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
-import { api } from "../../../api/request.ts";
+import { API_URL, api } from "../../../api/request.ts";
 import { Page } from "../../../frame/header.tsx";
 import { Button } from "../../../ui/button.tsx";
 import { Field, Input } from "../../../ui/form/field.tsx";
@@ -195,7 +195,7 @@ const NoMatches = ({ text }: { text: string }) => (
 const NoDatasets = () => (
   <EmptyState
     title="No experiments yet"
-    command="npx threadmill experiments upload results.jsonl --dataset capitals"
+    command={`npx threadmill experiments upload results.jsonl --dataset capitals --url ${API_URL}`}
     action={<SampleButton />}
   >
     Drop a JSON file with evaluation results here, or upload a file in another format with the CLI. To explore the app

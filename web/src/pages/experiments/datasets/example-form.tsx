@@ -58,12 +58,12 @@ export function ExampleForm({
       onSubmit={() => saving.mutate()}
       onClose={onClose}
     >
-      <JsonEditor label="Input" isObject value={inputs} onChange={setInputs} autoFocus />
-      <JsonEditor label="Expected output" isObject value={outputs} onChange={setOutputs} />
+      <JsonEditor label="Input (JSON)" isObject value={inputs} onChange={setInputs} autoFocus />
+      <JsonEditor label="Expected output (JSON)" isObject value={outputs} onChange={setOutputs} />
       <Field label="Splits" hint="Names, separated by commas, such as train, test. Without a name, the split is base.">
         {(props) => <Input {...props} value={splits} onChange={({ target }) => setSplits(target.value)} />}
       </Field>
-      <JsonEditor label="Metadata" isObject value={metadata} onChange={setMetadata} />
+      <JsonEditor label="Metadata (JSON)" isObject value={metadata} onChange={setMetadata} />
     </FormDialog>
   );
 }

@@ -4,6 +4,7 @@ import type { Example } from "../../../../../src/experiments/contract/datasets/e
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 import { createStore } from "../../../store.ts";
+import { OF_EXPERIMENT } from "../../threads/queries.ts";
 import { comparisonKey } from "../compare/queries.ts";
 import { EXPERIMENTS } from "../queries.ts";
 import { keptBy } from "../sessions/kept-threads.tsx";
@@ -38,6 +39,8 @@ export interface RunningExperiment {
   state: "running" | "done" | "failed";
   done: number;
   total: number;
+  /** Numbers of runs and evaluations that ended with an error. */
+  failed: { runs: number; evaluations: number };
   error?: Error;
 }
 
@@ -56,7 +59,7 @@ interface Score {
 interface PendingRow {
   example: Example;
   /** What is sent, once the example was run. A repeated request with the same IDs stores nothing twice. */
-  bodies?: { run: object; scores: object[] };
+  bodies?: { run: { id: string; error?: string }; scores: Score[] };
 }
 
 const PAGE = 100;
@@ -91,7 +94,10 @@ export async function startExperiment(order: ExperimentOrder, client: QueryClien
     id,
     examples.map((example) => ({ example })),
   );
-  experiments.set([...experiments.get(), { id, order, state: "running", done: 0, total: examples.length }]);
+  // One that has ended is in the list of experiments; one that stopped can be continued here.
+  const others = experiments.get().filter((each) => each.order.dataset.id !== dataset.id || each.state !== "done");
+  const failed = { runs: 0, evaluations: 0 };
+  experiments.set([...others, { id, order, state: "running", done: 0, total: examples.length, failed }]);
   void continueExperiment(id, client);
 }
 
@@ -106,6 +112,7 @@ export async function continueExperiment(id: string, client: QueryClient): Promi
   addEventListener("beforeunload", warn);
   update(id, { state: "running", error: undefined });
   let { done } = experiment;
+  const failed = { ...experiment.failed };
   const work = async () => {
     for (let row = queue.shift(); row; row = queue.shift())
       try {
@@ -113,7 +120,9 @@ export async function continueExperiment(id: string, client: QueryClient): Promi
         const { run, scores } = row.bodies;
         await api.post("/api/v1/runs/batch", { post: [run] });
         for (const score of scores) await api.post("/api/v1/feedback", score);
-        update(id, { done: ++done });
+        if (run.error !== undefined) failed.runs++;
+        failed.evaluations += scores.filter(({ error }) => error).length;
+        update(id, { done: ++done, failed: { ...failed } });
       } catch (error) {
         queue.unshift(row);
         controller.abort();
@@ -175,7 +184,7 @@ async function runExample(
     langsmith_tracer: { project_name: name },
     ...(keep_threads && {
       on_completion: "keep",
-      metadata: { ...keptBy(session_id), experiment: name, example_id: id },
+      metadata: { ...OF_EXPERIMENT, ...keptBy(session_id), experiment: name, example_id: id },
     }),
   });
   const run = {
@@ -184,10 +193,10 @@ async function runExample(
     ...{ start_time, end_time: new Date().toISOString(), inputs },
     ...(failure ? { error: `${failure.error}: ${failure.message}` } : { outputs }),
   };
-  const scores: object[] = [];
+  const scores: Score[] = [];
   for (const evaluator of failure ? [] : evaluators) {
     const score = await evaluate(evaluator, example, outputs, signal);
-    scores.push({ ...score, id: crypto.randomUUID(), run_id, session_id });
+    scores.push(Object.assign(score, { id: crypto.randomUUID(), run_id, session_id }));
   }
   return { run, scores };
 }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
+import { API_URL } from "../../../api/request.ts";
 import { useKeys } from "../../../frame/keys.ts";
 import { Input } from "../../../ui/form/field.tsx";
 import { shellQuote } from "../../../ui/format.ts";
@@ -115,8 +116,8 @@ const NoExperiments = ({ dataset: { id, name, externally_managed } }: { dataset:
     title="No experiments yet"
     command={
       externally_managed
-        ? `npx threadmill experiments upload results.jsonl --dataset-id ${id}`
-        : `npx threadmill experiments run --dataset ${shellQuote(name)} --assistant agent`
+        ? `npx threadmill experiments upload results.jsonl --dataset-id ${id} --url ${API_URL}`
+        : `npx threadmill experiments run --dataset ${shellQuote(name)} --assistant agent --url ${API_URL}`
     }
   >
     {externally_managed

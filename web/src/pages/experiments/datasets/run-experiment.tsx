@@ -1,59 +1,62 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
-import { Button } from "../../../ui/button.tsx";
+import { useTarget } from "../../../api/target.ts";
 import { Checkbox, Field, Input, TextArea } from "../../../ui/form/field.tsx";
+import { fieldsOf } from "../../../ui/form/json-schema.ts";
 import { Select } from "../../../ui/form/select.tsx";
 import { FormDialog } from "../../../ui/overlay/form-dialog.tsx";
-import { Progress } from "../../../ui/progress.tsx";
-import { assistantsQuery } from "../../agents/queries.ts";
-import { sessionsQuery, splitsQuery } from "../queries.ts";
+import { assistantsQuery, schemasQuery } from "../../agents/queries.ts";
+import { examplesQuery, splitsQuery } from "../queries.ts";
 import { CODE_LIMIT_S } from "./code-evaluator.ts";
-import {
-  continueExperiment,
-  dismissExperiment,
-  type Evaluator,
-  type RunningExperiment,
-  startExperiment,
-  useRunningExperiments,
-} from "./experiment-runs.ts";
+import { type Evaluator, startExperiment } from "./experiment-runs.ts";
 
 const ALL = "*";
 const NONE = "*";
 
+interface Settings {
+  assistant_id?: string;
+  split: string;
+  concurrency: string;
+  matches: readonly ("exact_match" | "json_match")[];
+  uses_code: boolean;
+  code: Code;
+  judge_id: string;
+  keep_threads: boolean;
+}
+
 /** Runs an assistant on the examples of a dataset, and evaluates its outputs. */
 export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(): void }) {
   const client = useQueryClient();
+  const target = useTarget();
   const { data: assistants = [], error } = useQuery(assistantsQuery);
   const { data: splits = [] } = useQuery(splitsQuery(dataset.id, undefined));
-  const [assistant_id, setAssistant] = useState<string>();
   const [name, setName] = useState("");
-  const [split, setSplit] = useState(ALL);
-  const [concurrency, setConcurrency] = useState("4");
-  const [matches, setMatches] = useState<readonly ("exact_match" | "json_match")[]>(["json_match"]);
-  const [usesCode, setUsesCode] = useState(false);
-  const [code, setCode] = useState(() => storedCode(dataset.id));
-  const [judge_id, setJudge] = useState(NONE);
-  const [keep_threads, setKeepThreads] = useState(true);
+  const [settings, setSettings] = useState(() => storedSettings(dataset.id));
+  const change = (changed: Partial<Settings>) => setSettings({ ...settings, ...changed });
+  const { concurrency, matches, uses_code, code, keep_threads } = settings;
   const options = assistants.map((assistant) => ({ value: assistant.assistant_id, label: assistant.name }));
   const nameOf = (id: string) => options.find(({ value }) => value === id)?.label ?? id;
+  // What was stored may have been deleted since, or belong to another target.
+  const existing = (id: string | undefined) => (options.some(({ value }) => value === id) ? id : undefined);
+  const assistant_id = existing(settings.assistant_id);
+  const judge_id = existing(settings.judge_id);
+  const split = splits.find((each) => each === settings.split);
   const evaluators: Evaluator[] = matches.map((kind) => ({ kind }));
-  if (usesCode) evaluators.push({ kind: "code", ...code, key: code.key.trim() });
-  if (judge_id !== NONE) evaluators.push({ kind: "assistant", assistant_id: judge_id, key: nameOf(judge_id) });
+  if (uses_code) evaluators.push({ kind: "code", ...code, key: code.key.trim() });
+  if (judge_id) evaluators.push({ kind: "assistant", assistant_id: judge_id, key: nameOf(judge_id) });
   const starting = useMutation({
     mutationFn: (id: string) =>
       startExperiment(
         {
           ...{ dataset, assistant_id: id, assistant_name: nameOf(id), evaluators, concurrency: Number(concurrency) },
-          keep_threads,
+          ...{ keep_threads, split },
           name: name.trim() || `${nameOf(id)} ${new Date().toISOString().slice(0, 19)}`,
-          split: split === ALL ? undefined : split,
         },
         client,
       ),
     onSuccess: () => {
-      if (usesCode) localStorage.setItem(codeStorage(dataset.id), JSON.stringify(code));
+      localStorage.setItem(settingsKey(dataset.id), JSON.stringify(settings));
       onClose();
     },
   });
@@ -63,7 +66,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       hint={hint}
       checked={matches.includes(kind)}
       onChange={({ target }) =>
-        setMatches(target.checked ? [...matches, kind] : matches.filter((each) => each !== kind))
+        change({ matches: target.checked ? [...matches, kind] : matches.filter((each) => each !== kind) })
       }
     />
   );
@@ -77,17 +80,21 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       onSubmit={() => assistant_id !== undefined && starting.mutate(assistant_id)}
       onClose={onClose}
     >
-      <Field label="Assistant" hint="Its input is that of the example.">
+      <Field
+        label="Assistant"
+        hint={`Of ${target ? `the deployment ${target}` : "this server"}. Its input is that of the example.`}
+      >
         {(props) => (
           <Select
             {...props}
             value={assistant_id}
             placeholder="Choose an assistant"
             options={options}
-            onChange={setAssistant}
+            onChange={(id) => change({ assistant_id: id })}
           />
         )}
       </Field>
+      {assistant_id && <InputCheck dataset={dataset} split={split} assistant_id={assistant_id} />}
       <Field label="Name" hint="If empty, the name of the assistant with the time.">
         {(props) => <Input {...props} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />}
       </Field>
@@ -96,9 +103,9 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
           {(props) => (
             <Select
               {...props}
-              value={split}
+              value={split ?? ALL}
               options={[{ value: ALL, label: "All examples" }, ...splits.map((each) => ({ value: each, label: each }))]}
-              onChange={setSplit}
+              onChange={(chosen) => change({ split: chosen })}
             />
           )}
         </Field>
@@ -114,10 +121,10 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
         <Checkbox
           label="Code"
           hint={`JavaScript. It runs in this browser, without access to the network and to this page, for at most ${CODE_LIMIT_S} s per example.`}
-          checked={usesCode}
-          onChange={({ target }) => setUsesCode(target.checked)}
+          checked={uses_code}
+          onChange={({ target }) => change({ uses_code: target.checked })}
         />
-        {usesCode && <CodeFields value={code} onChange={setCode} />}
+        {uses_code && <CodeFields value={code} onChange={(changed) => change({ code: changed })} />}
       </fieldset>
       <Field
         label="Assistant as evaluator"
@@ -126,9 +133,9 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
         {(props) => (
           <Select
             {...props}
-            value={judge_id}
+            value={judge_id ?? NONE}
             options={[{ value: NONE, label: "None" }, ...options]}
-            onChange={setJudge}
+            onChange={(id) => change({ judge_id: id })}
           />
         )}
       </Field>
@@ -141,7 +148,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
             min={1}
             max={32}
             value={concurrency}
-            onChange={({ target }) => setConcurrency(target.value)}
+            onChange={({ target }) => change({ concurrency: target.value })}
           />
         )}
       </Field>
@@ -149,7 +156,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
         label="Keep threads"
         hint="One for each example, to inspect its checkpoints and to run from them."
         checked={keep_threads}
-        onChange={({ target }) => setKeepThreads(target.checked)}
+        onChange={({ target }) => change({ keep_threads: target.checked })}
       />
     </FormDialog>
   );
@@ -167,15 +174,50 @@ const wanted = example.outputs.answer;
 return { score: found === wanted };`,
 };
 
-const codeStorage = (dataset_id: string) => `threadmill.evaluator.${dataset_id}`;
+const FIRST_SETTINGS: Settings = {
+  split: ALL,
+  concurrency: "4",
+  matches: ["json_match"],
+  uses_code: false,
+  code: FIRST_CODE,
+  judge_id: NONE,
+  keep_threads: true,
+};
 
-/** The code that this browser used last for the dataset. */
-function storedCode(dataset_id: string): Code {
+const settingsKey = (dataset_id: string) => `threadmill.experiment.${dataset_id}`;
+
+/** What this browser used last for the dataset. */
+function storedSettings(dataset_id: string): Settings {
   try {
-    return { ...FIRST_CODE, ...JSON.parse(localStorage.getItem(codeStorage(dataset_id)) ?? "{}") };
+    return { ...FIRST_SETTINGS, ...JSON.parse(localStorage.getItem(settingsKey(dataset_id)) ?? "{}") };
   } catch {
-    return FIRST_CODE;
+    return FIRST_SETTINGS;
   }
+}
+
+/** Says which fields the assistant and the first examples do not share: such runs fail, or ignore the input. */
+function InputCheck({
+  dataset,
+  split,
+  assistant_id,
+}: {
+  dataset: Dataset;
+  split: string | undefined;
+  assistant_id: string;
+}) {
+  const { data: schemas } = useQuery(schemasQuery(assistant_id));
+  const { data: examples } = useInfiniteQuery(examplesQuery(dataset.id, { text: undefined, split, as_of: undefined }));
+  const [first] = examples?.pages[0] ?? [];
+  const known = fieldsOf(schemas?.input_schema).map(([field]) => field);
+  if (!first || known.length === 0) return null;
+  const fields = Object.keys(first.inputs);
+  if (fields.some((field) => known.includes(field))) return null;
+  return (
+    <p role="alert" className="rounded-md bg-worse-bg px-3 py-2 text-table">
+      The first example has {fields.length === 0 ? "no input" : `the input ${fields.join(", ")}`}, but the assistant
+      reads {known.join(", ")}.
+    </p>
+  );
 }
 
 const CodeFields = ({ value, onChange }: { value: Code; onChange(value: Code): void }) => (
@@ -210,67 +252,3 @@ const CodeFields = ({ value, onChange }: { value: Code; onChange(value: Code): v
     </Field>
   </div>
 );
-
-/** The experiments that this page runs on a dataset. */
-export function RunningExperiments({ dataset }: { dataset: Dataset }) {
-  const running = useRunningExperiments().filter(({ order }) => order.dataset.id === dataset.id);
-  return running.map((experiment) => <Row key={experiment.id} dataset={dataset} experiment={experiment} />);
-}
-
-function Row({
-  dataset,
-  experiment: { id, order, state, done, total, error },
-}: {
-  dataset: Dataset;
-  experiment: RunningExperiment;
-}) {
-  const client = useQueryClient();
-  const { data: sessions = [] } = useQuery(sessionsQuery(dataset.id));
-  const dismiss = () => dismissExperiment(id);
-  if (state === "running")
-    return (
-      <section aria-label={order.name} className="border-line border-b px-6 py-2 max-sm:px-4">
-        <Progress label={`Running ${order.name}`} done={done} total={total} onCancel={dismiss} />
-      </section>
-    );
-  // Without a baseline of the dataset: the previous experiment. The list begins with the newest one.
-  const previous = sessions[sessions.findIndex((session) => session.id === id) + 1];
-  const baseline = dataset.baseline_experiment_id ?? previous?.id;
-  return (
-    <section
-      aria-label={order.name}
-      className="flex flex-wrap items-center gap-3 border-line border-b px-6 py-2 text-table max-sm:px-4"
-    >
-      {state === "done" ? (
-        <>
-          <span className="min-w-0 flex-1">{order.name} has ended.</span>
-          {baseline && baseline !== id && (
-            <Link
-              to="/experiments/datasets/$id/compare"
-              params={{ id: dataset.id }}
-              search={{ experiments: `${baseline},${id}` }}
-              className="text-accent-text hover:underline"
-            >
-              Compare with the baseline
-            </Link>
-          )}
-          <Link to="/experiments/sessions/$id" params={{ id }} className="text-accent-text hover:underline">
-            Open
-          </Link>
-        </>
-      ) : (
-        <>
-          <span role="alert" className="min-w-0 flex-1 text-error">
-            {order.name} stopped after {done} of {total} examples: {error?.message}
-          </span>
-          <Button small onClick={() => void continueExperiment(id, client)}>
-            Continue
-          </Button>
-        </>
-      )}
-      <Button small look="quiet" onClick={dismiss}>
-        Close
-      </Button>
-    </section>
-  );
-}

@@ -9,7 +9,7 @@ import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import type { Column } from "../../../ui/table/columns.ts";
 import { Table } from "../../../ui/table/table.tsx";
 import { inboxRoute, WAITING } from "../page.ts";
-import { type ListedThread, threadsQuery } from "../queries.ts";
+import { type ListedThread, labelOf, threadsQuery } from "../queries.ts";
 import { InboxThread } from "./inbox-thread.tsx";
 import { questionText } from "./question-text.ts";
 
@@ -81,7 +81,7 @@ const columnsOf = (narrow: boolean): Column<ListedThread>[] => [
             : { to: "/inbox", search: { thread: thread.thread_id }, replace: true })}
           className="block truncate font-medium hover:underline"
         >
-          {thread.title ?? thread.thread_id}
+          {labelOf(thread)}
         </Link>
         <div className="truncate font-normal text-table text-text-2">{questionText(thread)}</div>
       </div>

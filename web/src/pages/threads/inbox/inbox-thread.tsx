@@ -1,11 +1,19 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { Button } from "../../../ui/button.tsx";
 import { ScrollRegion } from "../../../ui/layout.tsx";
 import { toast } from "../../../ui/overlay/toast.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { Conversation } from "../conversation/conversation.tsx";
-import { type ListedThread, needsInput, type RunRequest, startRun, stateQuery, threadsKey } from "../queries.ts";
+import {
+  type ListedThread,
+  labelOf,
+  needsInput,
+  type RunRequest,
+  startRun,
+  stateQuery,
+  threadsKey,
+} from "../queries.ts";
 import { OpenCards } from "../thread-footer.tsx";
 import { ThreadStatus } from "../thread-header.tsx";
 import { useThreadEvents } from "../use-live-run.ts";
@@ -14,19 +22,21 @@ const NO_DURATIONS: ReadonlyMap<string, number> = new Map();
 
 /** A waiting thread: its conversation, and its open interrupts with their answers. */
 export function InboxThread({ thread, position }: { thread: ListedThread; position: string }) {
-  const { thread_id, metadata, title } = thread;
+  const { thread_id, metadata } = thread;
   const client = useQueryClient();
+  const navigate = useNavigate();
   const { data: state, error, refetch } = useQuery(stateQuery(thread_id, undefined));
   useThreadEvents(thread_id);
   const answer = async (request: Pick<RunRequest, "input" | "command">) => {
     await startRun(client, thread_id, { assistant_id: String(metadata.assistant_id), ...request });
-    toast(`Answer sent: ${title ?? thread_id}`);
+    const open = () => void navigate({ to: "/threads/$thread_id", params: { thread_id }, search: {} });
+    toast(`Answer sent: ${labelOf(thread)}`, { action: { label: "Open thread", run: open } });
     await client.invalidateQueries({ queryKey: threadsKey });
   };
   return (
     <section aria-label="Selected thread" className="flex min-w-0 flex-1 flex-col">
       <header className="flex items-center gap-3 border-line border-b px-6 py-1.5">
-        <h2 className="min-w-0 flex-1 truncate font-medium text-body">{title ?? thread_id}</h2>
+        <h2 className="min-w-0 flex-1 truncate font-medium text-body">{labelOf(thread)}</h2>
         <span className="shrink-0 text-table text-text-3">{position}</span>
         <ThreadStatus status={thread.status} needsInput={needsInput(thread)} />
         <Button asChild small>
