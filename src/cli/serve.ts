@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import v8 from "node:v8";
 import { type Config, type Flags, readConfig } from "../config/config.ts";
 import { HTTP_APP } from "../config/http.ts";
@@ -19,6 +20,7 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
     console.error(
       `warning: unknown settings: ${config.unknown_variables.join(", ")}. See docs/configuration.md for all settings.`,
     );
+  if (config.worker_process) (await import("./worker-processes.ts")).followService();
   // All further modules are imported after the configuration is read, which halves the time until a configuration error is reported.
   const { startFirstHost } = await import("../app/compose/graph-hosts.ts");
   const startHost = startFirstHost(config);
@@ -29,14 +31,22 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
   if (command === "serve") rejectLoadFailures(await loaded, config);
   const listening = await listen(config, service);
   // With --inline, graphs are not reloaded: they are modules of the serving thread, and modules cannot be unloaded.
+  const workers =
+    config.workers > 0 ? await (await import("./worker-processes.ts")).startWorkerProcesses(config, log) : undefined;
   const watcher = config.inline ? undefined : await dev?.watchGraphs(config, flags, service, log);
   // Installed before the banner: a program that waits for the banner may send a signal at once.
   stopOnSignals(log, async () => {
     await watcher?.close();
+    if (workers) {
+      await workers.stop();
+      // Open streams poll once more for the last events of these runs.
+      await sleep(2 * config.poll_ms);
+    }
     await listening.stop();
   });
   const duration_ms = Math.round(performance.now() - started_at);
-  printBanner(config, service, listening.url, duration_ms);
+  if (config.worker_process) process.send?.({ ready: listening.url });
+  else printBanner(config, service, listening.url, duration_ms);
   logStart(config, service, listening.url, duration_ms, log);
   void loaded.then(growYoungGeneration);
   if (dev) void loaded.then(dev.printLoadFailures);

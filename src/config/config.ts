@@ -24,7 +24,7 @@ import { deploymentSettings } from "./settings/deployments.ts";
 import { limitSettings } from "./settings/limits.ts";
 import { type OidcScopes, oauthSettings } from "./settings/oauth.ts";
 import { runSettings } from "./settings/runs.ts";
-import { serverSettings } from "./settings/server.ts";
+import { requireRole, serverSettings } from "./settings/server.ts";
 import type { Env } from "./settings/setting.ts";
 import { changedSettings, type Flags, readSection, unknownVariables, type ValuesOf } from "./settings/settings.ts";
 import { storageSettings } from "./settings/storage.ts";
@@ -153,7 +153,9 @@ export function readConfig(
   const { oidc_issuer, oidc_audience, oidc_scopes, ...oauth } = readSection(oauthSettings, flags, env);
   const storage = readSection(storageSettings, flags, env);
   const tracing = readSection(tracingSettings, flags, env);
-  requireRole(command, server.role, { ...storage, ...deployments });
+  requireRole(command, server, { ...storage, ...deployments });
+  // The process and its worker processes have roles, and share the data folder.
+  const shared = server.workers > 0 ? { role: "api" as const, share_data: true } : {};
   const graph_env = readGraphEnv(project.env, { project_dir, config_file, database_url: storage.database_url }, env);
   const http = isObject(project.http) ? project.http : {};
   if (runs.lease_ms < 2 * runs.heartbeat_ms)
@@ -182,6 +184,7 @@ export function readConfig(
     ...oauth,
     ...deployments,
     ...readSection(limitSettings, flags, env),
+    ...shared,
     // A worker serves no routes of deployments, so it does not manage them either.
     reconciles: deployments.reconciles && server.role !== "worker",
     oidc: readOidc(oidc_issuer, oidc_audience, oidc_scopes, oauth.allow_loopback_oauth),
@@ -252,27 +255,6 @@ function requireNodeVersion({ node_version: version = null }: JsonObject, file: 
   if (Number(version) > Number.parseInt(process.versions.node, 10))
     throw new ConfigError(
       `${file}: node_version is ${version}, but this is Node.js ${process.versions.node}. Start Threadmill with Node.js ${version}.`,
-    );
-}
-
-/** @throws ConfigError if the process cannot have this role */
-function requireRole(
-  command: Config["command"],
-  role: Config["role"],
-  { database_url, rollout }: Pick<Config, "database_url" | "rollout">,
-): void {
-  if (role === "all") return;
-  const refuse = (reason: string) => {
-    throw new ConfigError(`--role (or THREADMILL_ROLE) is ${role}, but ${reason}`);
-  };
-  if (command === "dev") refuse('"threadmill dev" does everything in one process: use "threadmill serve", or omit it.');
-  if (rollout !== undefined)
-    refuse(
-      "an instance of a deployment serves requests and executes runs: remove THREADMILL_ROLE from the secrets or the image of the deployment.",
-    );
-  if (!database_url)
-    refuse(
-      "processes with different roles must share a Postgres database: set DATABASE_URL to postgres://user:password@host:5432/database, or omit the role to run one process on SQLite.",
     );
 }
 

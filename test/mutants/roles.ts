@@ -37,7 +37,25 @@ export const ROLE_MUTANTS: readonly Mutant[] = [
   {
     name: "roles: processes on SQLite can have different roles",
     file: "src/config/config.ts",
-    replace: ["  if (!database_url)\n    refuse(", "  if (!database_url && rollout)\n    refuse("],
+    replace: ["if (!database_url && workers === 0 && !share_data)", "if (!database_url && rollout)"],
     suites: ["test/cli/settings.test.ts"],
+  },
+  {
+    name: "roles: the runs of a worker process that ended wait for their leases",
+    file: "src/platform/database/sqlite/shared-hints.ts",
+    replace: ["databases.get(file)?.lost.add(worker_id)", "databases.get(file)?.lost.has(worker_id)"],
+    suites: ["test/engine/worker-processes.test.ts"],
+  },
+  {
+    name: "roles: worker processes on SQLite exchange no hints",
+    file: "src/platform/database/sqlite/shared-hints.ts",
+    replace: ["if (channels.size === 0) return;", "return;"],
+    suites: ["test/engine/worker-processes.test.ts"],
+  },
+  {
+    name: "roles: worker processes outlive their service",
+    file: "src/cli/worker-processes.ts",
+    replace: ['process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));', ""],
+    suites: ["test/engine/worker-processes.test.ts"],
   },
 ];

@@ -16,6 +16,9 @@ import {
 const MAX_BODY_BYTES = 2 ** 31;
 
 /** Settings of the server: addresses, access, limits and retention. */
+/** More processes than a machine has cores only use its memory. */
+const MAX_WORKERS = 64;
+
 export const serverSettings = {
   host: setting(["--host <address>", "THREADMILL_HOST"], text, {
     visibility: "public",
@@ -103,7 +106,18 @@ export const serverSettings = {
     visibility: "public",
     default: "all",
     meaning:
-      "What the process does: `all`; `api` serves HTTP and executes no runs; `worker` executes runs and serves only `/ok` and `/metrics`. `api` and `worker` require Postgres. See [Scaling](scaling.md#roles).",
+      "What the process does: `all`; `api` serves HTTP and executes no runs; `worker` executes runs and serves only `/ok` and `/metrics`. `api` and `worker` require Postgres, or `--share-data`. See [Scaling](scaling.md#roles).",
+  }),
+  workers: setting(["--workers <number>", "THREADMILL_WORKERS"], integer(0, MAX_WORKERS), {
+    visibility: "advanced",
+    default: "0",
+    meaning:
+      "Number of worker processes of `threadmill serve` that execute runs on this machine. The process itself then executes none, so that no graph can end or block it. See [Scaling](scaling.md#worker-processes).",
+  }),
+  worker_process: setting("--worker-process", enabled, {
+    default: "0",
+    shown_default: "off",
+    meaning: "Set by a service for its own worker processes (`--workers`).",
   }),
   listen_fd: setting("--listen-fd <number>", integer(3, 1_024), {
     meaning: "Use an inherited listening socket with this file descriptor instead of `--host` and `--port`.",
@@ -126,3 +140,29 @@ export const hostName: Read<string> = (value, name) => {
     `${name} must be a host name such as agents.example.com, without a scheme or port, but is "${value}".`,
   );
 };
+
+/** @throws ConfigError if the process cannot have this role */
+export function requireRole(
+  command: "dev" | "serve",
+  { role, workers }: { role: string; workers: number },
+  { database_url, share_data, rollout }: { database_url: string | undefined; share_data: boolean; rollout: unknown },
+): void {
+  if (role === "all" && workers === 0) return;
+  const name = workers > 0 ? "workers" : "role";
+  const variable = `THREADMILL_${name.toUpperCase()}`;
+  const refuse = (reason: string) => {
+    throw new ConfigError(`--${name} (or ${variable}) is ${workers || role}, but ${reason}`);
+  };
+  if (command === "dev") refuse('"threadmill dev" does everything in one process: use "threadmill serve", or omit it.');
+  if (rollout !== undefined)
+    refuse(
+      `an instance of a deployment serves requests and executes runs: remove ${variable} from the secrets or the image of the deployment.`,
+    );
+  if (workers > 0 && role !== "all")
+    refuse(`--role is ${role}: omit the role of a process that has worker processes, or omit --workers.`);
+  // Worker processes are on the machine of the data folder.
+  if (!database_url && workers === 0 && !share_data)
+    refuse(
+      "processes with different roles must share a Postgres database: set DATABASE_URL to postgres://user:password@host:5432/database, or omit the role to run one process on SQLite.",
+    );
+}

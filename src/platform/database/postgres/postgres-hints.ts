@@ -127,6 +127,8 @@ export class PostgresHints implements Hints {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    // Readers in other processes get the last events of a run without waiting for a poll.
+    if (this.#unsent.size > 0) await withTimeout(this.#send(), RESPONSE_TIMEOUT_MS);
     const ended = this.#client?.end().catch(() => undefined);
     if (ended) await withTimeout(ended, RESPONSE_TIMEOUT_MS);
   }

@@ -7,9 +7,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { newId } from "../../lib/ids.ts";
 import { WorkerRpc } from "../../lib/worker-rpc.ts";
 import { type Database, type Dialect, type Query, type Schema, StatementCache, type Tx } from "../database.ts";
-import { LocalHints } from "../hints.ts";
 import { createPrivateFile } from "./file-permissions.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { SharedHints } from "./shared-hints.ts";
 import { type ConnectionOptions, connect, type Runner, statementsOf } from "./sqlite-connection.ts";
 
 export interface SqliteOptions {
@@ -41,10 +41,11 @@ export function openSqlite(options: SqliteOptions): Database {
   const reader = connect(settings);
   const searcher = searchThread(settings);
   const worker_id = nextWorkerId(writer);
+  const hints = new SharedHints(options.file, worker_id);
+  const txOn = (runner: Runner) => createTx(runner, dialectWithout(hints.lost));
   // SQLite's own wait for other writers would block this thread. GroupCommit waits instead.
   writer.exec("pragma busy_timeout = 0");
   const group = new GroupCommit(writer, txOn(runnerOn(writer)), settings.busy_timeout_ms);
-  const hints = new LocalHints();
   const checkpointer = options.checkpointer === "writer" ? undefined : walCheckpointer(options.file);
   checkpointer?.start();
   return {
@@ -66,6 +67,7 @@ export function openSqlite(options: SqliteOptions): Database {
       await group.drained();
       await checkpointer?.stop();
       await searcher.close();
+      hints.close();
       reader.close();
       writer.close();
     },
@@ -124,7 +126,14 @@ function runnerOn(connection: DatabaseSync): Runner {
   };
 }
 
-function txOn(runner: Runner): Tx {
+/** @param lost ids of processes that have ended */
+const dialectWithout = (lost: ReadonlySet<number>): Dialect => ({
+  ...dialect,
+  workerIsPresent: () =>
+    lost.size === 0 ? dialect.workerIsPresent() : sql<boolean>`worker_id not in (${sql.join([...lost])})`,
+});
+
+function createTx(runner: Runner, dialect: Dialect): Tx {
   const compiled = (query: Query<unknown>): [string, SQLInputValue[]] => {
     const { sql, parameters } = "compile" in query ? query.compile() : query;
     return [sql, parameters as SQLInputValue[]];
