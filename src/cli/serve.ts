@@ -54,8 +54,9 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
 }
 
 function printBanner(config: Config, service: Threadmill, url: string, duration_ms: number): void {
-  const { role } = config;
-  const headline = `Threadmill ${config.threadmill_version} is up (${duration_ms} ms)${role === "all" ? "" : `, role ${role}`}`;
+  const { role, workers } = config;
+  const form = workers > 0 ? `, worker processes: ${workers}` : role === "all" ? "" : `, role ${role}`;
+  const headline = `Threadmill ${config.threadmill_version} is up (${duration_ms} ms)${form}`;
   // Users of a deployment can read the output of its instances, which must therefore not contain paths of the service.
   if (config.only) console.log(headline);
   else if (role === "worker")

@@ -156,6 +156,8 @@ export function readConfig(
   requireRole(command, server, { ...storage, ...deployments });
   // The process and its worker processes have roles, and share the data folder.
   const shared = server.workers > 0 ? { role: "api" as const, share_data: true } : {};
+  // The socket is that of the service.
+  if (server.worker_process) server.listen_fd = undefined;
   const graph_env = readGraphEnv(project.env, { project_dir, config_file, database_url: storage.database_url }, env);
   const http = isObject(project.http) ? project.http : {};
   if (runs.lease_ms < 2 * runs.heartbeat_ms)
