@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import type { ServerProcess } from "../support/process.ts";
 import { startProcess } from "../support/process.ts";
@@ -26,8 +26,23 @@ const isUp = async ({ url }: ServerProcess): Promise<boolean> => (await fetch(`$
 
 describe.each(databases)("a service with worker processes (%s)", (name) => {
   const shared = sharing(name);
-  const start = (workers: number, env?: Record<string, string>) =>
-    shared.start(CONFIG, env, ["--only", "agents", "--workers", String(workers)]);
+  let started: ServerProcess[] = [];
+  const start = async (workers: number, env?: Record<string, string>) => {
+    const server = await shared.start(CONFIG, env, ["--only", "agents", "--workers", String(workers)]);
+    started.push(server);
+    return server;
+  };
+  // Before the data folder is deleted.
+  afterEach(async () => {
+    for (const server of started.filter(({ child }) => child.exitCode === null && child.signalCode === null)) {
+      const workers = childrenOf(server);
+      server.child.kill("SIGKILL");
+      await server.ended;
+      for (const pid of workers.filter(exists)) process.kill(pid, "SIGKILL");
+      await until("its workers have ended", async () => !workers.some(exists));
+    }
+    started = [];
+  });
   const { gate } = shared;
   const open = (file: string) => writeFileSync(gate(file), "");
   const inStep = async (
