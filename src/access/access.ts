@@ -63,8 +63,6 @@ export class Access implements BackgroundService {
   readonly #grants: GrantWatch;
   /** Whether the service may be open. Permanently false after the first credential is configured or created. */
   #mayBeOpen: boolean;
-  /** The query of this turn of the event loop. */
-  #opening: Promise<boolean> | undefined;
 
   constructor({ database, log, api_keys, issuer, may_be_open }: AccessOptions) {
     this.#database = database;
@@ -122,16 +120,10 @@ export class Access implements BackgroundService {
 
   /**
    * Whether every local client has full access because no credentials have ever been configured or created. Another process can create a
-   * key at any time, so an open service queries the database in each turn of the event loop with requests (7 µs on SQLite).
+   * key at any time, so each call on an open service queries the database (7 µs on SQLite).
    */
   async isOpen(): Promise<boolean> {
-    if (!this.#mayBeOpen) return false;
-    if (!this.#opening) {
-      this.#opening = hasApiKeys(this.#database.read).then((hasKeys) => !hasKeys);
-      // A request that arrives later may follow the response that contained the first key.
-      setImmediate(() => (this.#opening = undefined));
-    }
-    if (!(await this.#opening)) this.#mayBeOpen = false;
+    if (this.#mayBeOpen && (await hasApiKeys(this.#database.read))) this.#mayBeOpen = false;
     return this.#mayBeOpen;
   }
 

@@ -236,13 +236,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "access: a running service ignores its first key",
     file: "src/access/access.ts",
-    replace: ["if (!(await this.#opening)) this.#mayBeOpen = false;", ""],
-    suites: ["test/http/open-mode.test.ts"],
-  },
-  {
-    name: "access: a running service asks once whether it has keys",
-    file: "src/access/access.ts",
-    replace: ["setImmediate(() => (this.#opening = undefined));", ""],
+    replace: ["this.#mayBeOpen && (await hasApiKeys(this.#database.read))", "this.#mayBeOpen && !this.#database.read"],
     suites: ["test/http/open-mode.test.ts"],
   },
   {

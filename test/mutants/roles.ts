@@ -36,7 +36,7 @@ export const ROLE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "roles: processes on SQLite can have different roles",
-    file: "src/config/config.ts",
+    file: "src/config/settings/server.ts",
     replace: ["if (!database_url && workers === 0 && !share_data)", "if (!database_url && rollout)"],
     suites: ["test/cli/settings.test.ts"],
   },
