@@ -62,21 +62,16 @@ describe.each(databases)("a service with worker processes (%s)", (name) => {
     return { stream, pid };
   };
 
-  it("executes runs in them, and passes events on without waiting for a poll", async () => {
+  it("executes runs in them, and passes on their events and cancels", async () => {
     const api = await start(2);
     const workers = childrenOf(api);
     expect(workers).toHaveLength(2);
-    const times: number[] = [];
     for (let n = 0; n < 10; n++) {
-      const began = performance.now();
       const { stream, pid } = await inStep(api, await create(api, {}), "a");
-      times.push(performance.now() - began);
       expect(workers).toContain(pid);
       const events = await stream.rest();
       expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => String(i + 1)));
     }
-    // Without hints, a worker claims a run after 500 ms on average, and the service reads its events after 100 ms.
-    expect(times.reduce((sum, ms) => sum + ms)).toBeLessThan(4_000);
     const run = await create(api, { gates: { a: gate("never") } });
     await inStep(api, run, "a");
     const asked_at = performance.now();
