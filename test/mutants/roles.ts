@@ -47,6 +47,12 @@ export const ROLE_MUTANTS: readonly Mutant[] = [
     suites: ["test/engine/worker-processes.test.ts"],
   },
   {
+    name: "roles: worker processes on SQLite exchange no hints",
+    file: "src/platform/database/sqlite/shared-hints.ts",
+    replace: ["if (channels.size === 0) return;", "return;"],
+    suites: ["test/lib/shared-hints.test.ts"],
+  },
+  {
     name: "roles: worker processes outlive their service",
     file: "src/cli/worker-processes.ts",
     replace: ['process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));', ""],

@@ -114,6 +114,7 @@ export function openPostgres({ url, log, pool_size: size = POOL_SIZE, lease_ms =
     (query) =>
       send(query).catch((error) => {
         if (!isOutdated(error)) throw error;
+        names.clear();
         return send({ ...query, name: undefined });
       });
   const read = txOn(repeated((query) => pool.use((client) => client.query(query))));

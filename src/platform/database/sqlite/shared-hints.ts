@@ -49,7 +49,7 @@ export class SharedHints implements Hints {
   }
 
   close(): void {
-    databases.delete(this.#file);
+    if (databases.get(this.#file) === this) databases.delete(this.#file);
   }
 
   #flush(): void {
