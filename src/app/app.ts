@@ -2,7 +2,7 @@ import { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { collectDefaultMetrics, type Registry } from "prom-client";
-import { type AdminRoutesOptions, serveAdmin } from "../access/http/admin.ts";
+import { type AdminRoutesOptions, adminOpenApi, serveAdmin } from "../access/http/admin.ts";
 import { Authentication, type CustomAuthentication, type OpenLimits } from "../access/http/auth.ts";
 import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
@@ -30,7 +30,12 @@ import type {
 } from "../agent-server/index.ts";
 import type { RouteGroup } from "../config/project.ts";
 import { isSourceUpload } from "../control-plane/http/deployments.ts";
-import { type ExperimentsAppOptions, serveExperiments, serveIngestion } from "../experiments/http/app.ts";
+import {
+  type ExperimentsAppOptions,
+  experimentsOpenApi,
+  serveExperiments,
+  serveIngestion,
+} from "../experiments/http/app.ts";
 import { isTraceBody } from "../experiments/http/traces.ts";
 import { UPLOAD_PATH } from "../experiments/http/upload.ts";
 import { CUSTOM_AUTH_HEADER } from "../platform/contract/caller.ts";
@@ -38,7 +43,7 @@ import { inEncryptionContext } from "../platform/database/encrypted-database.ts"
 import { ApiError } from "../platform/errors.ts";
 import { pathBelow } from "../platform/http/base-url.ts";
 import type { BodyParser } from "../platform/http/body-parser.ts";
-import { docsPage } from "../platform/http/docs-page.ts";
+import { serveDocs } from "../platform/http/docs-page.ts";
 import { type App, type Env, serve } from "../platform/http/route.ts";
 import type { CorsSettings } from "../platform/lib/cors.ts";
 import type { SelectHeaders } from "../platform/lib/header-selection.ts";
@@ -47,7 +52,12 @@ import { CustomRoutes, type CustomRoutesOptions } from "./custom-routes.ts";
 import { errorResponse } from "./error-response.ts";
 import { onlyKnownHosts, requireJsonFromPages } from "./guards.ts";
 import { httpMetrics, routeOf } from "./metrics.ts";
-import { type ControlPlaneOptions, isControlPlane, serveControlPlane } from "./mount-control-plane.ts";
+import {
+  type ControlPlaneOptions,
+  controlPlaneOpenApi,
+  isControlPlane,
+  serveControlPlane,
+} from "./mount-control-plane.ts";
 import { checkOrigin, type OriginPolicy } from "./origins.ts";
 import { serveWebApp, type WebAppOptions } from "./web-app.ts";
 
@@ -231,8 +241,16 @@ function serveSystem(app: App, options: SystemOptions): void {
     return context.body(await metrics.metrics(), 200, { "content-type": metrics.contentType });
   });
   app.get("/openapi.json", (context) => context.json(app.getOpenAPI31Document(agentServerInfo)));
-  app.get("/docs", (context) => context.html(docsPage(app.getOpenAPI31Document(agentServerInfo))));
+  const read = () => app.getOpenAPI31Document(agentServerInfo);
+  const agentServer = { title: "Agent server", page: "docs", json: "openapi.json", read };
+  serveDocs(app, only ? [agentServer] : [agentServer, ...OTHER_DOCUMENTS]);
 }
+
+const OTHER_DOCUMENTS = [
+  { title: "Experiments", page: "docs/experiments", json: "api/v1/openapi.json", read: experimentsOpenApi },
+  { title: "Control plane", page: "docs/control-plane", json: "v2/openapi.json", read: controlPlaneOpenApi },
+  { title: "Administration", page: "docs/admin", json: "admin/openapi.json", read: adminOpenApi },
+];
 
 function notFound({ req: { method, path } }: Context, prefix: string): ApiError {
   const below = pathBelow(prefix, path);

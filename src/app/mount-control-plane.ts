@@ -29,7 +29,7 @@ const ROUTES: readonly RouteConfig[] = [authServiceRoutes, controlRoutes].flatMa
 export function serveControlPlane(app: App, options: ControlPlaneOptions): void {
   const { control } = options;
   for (const path of ["/v2/openapi.json", "/api-host/v2/openapi.json", "/api-host/openapi.json"])
-    app.get(path, (context) => context.json(openApiDocument()));
+    app.get(path, (context) => context.json(controlPlaneOpenApi()));
   serveAuthService(app, MOUNTS, options);
   serveDeployments(app, MOUNTS, control, options);
   serveRevisions(app, MOUNTS, control, options);
@@ -52,7 +52,8 @@ function rejectOtherMethods(app: App): void {
   }
 }
 
-function openApiDocument() {
+/** Returns the OpenAPI document of the control plane and the Auth Service. */
+export function controlPlaneOpenApi() {
   const document = new OpenAPIHono();
   for (const [name, scheme] of Object.entries(securitySchemes))
     document.openAPIRegistry.registerComponent("securitySchemes", name, scheme);

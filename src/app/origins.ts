@@ -97,7 +97,7 @@ const isNavigation = ({ method, path, header }: PageRequest): boolean =>
   method === "GET" &&
   header("sec-fetch-mode") === "navigate" &&
   header("sec-fetch-dest") === "document" &&
-  (isPublic(method, path) || /^(\/deployments\/[^/]+)?\/docs$/.test(path));
+  (isPublic(method, path) || /^(\/deployments\/[^/]+)?\/docs(\/[^/]+)?$/.test(path));
 
 /** Whether a request is for a UI component file that a page embeds. Such files contain no data. */
 const isUiScript = ({ method, path, header }: PageRequest): boolean =>

@@ -26,6 +26,32 @@ describe.each(databases)("under a mount prefix on %s", (database) => {
     }
   });
 
+  it("each page of the API reference leads to the others and to its document", async () => {
+    const linksOf = async (path: string) => {
+      const { text } = await send("GET", path);
+      const [navigation = ""] = /<nav>.*?<\/nav>/s.exec(text) ?? [];
+      const urlOf = (link: string) => new URL(link, `http://localhost${path}`).pathname;
+      const pages = [...navigation.matchAll(/href="([^"]+)"/g)].map(([, link]) => urlOf(link as string));
+      const [, json = ""] = /href="([^"]+)">openapi\.json/.exec(text) ?? [];
+      return { text, pages, json: urlOf(json) };
+    };
+    const { pages } = await linksOf("/agents/docs");
+    expect(pages).toHaveLength(4);
+    const paths = [
+      "/agents/threads/{thread_id}/runs",
+      "/api/v1/datasets/{dataset_id}",
+      "/v2/deployments",
+      "/admin/keys",
+    ];
+    for (const [n, page] of pages.entries()) {
+      const reference = await linksOf(page);
+      expect(reference.pages).toEqual(pages);
+      expect((await send("GET", reference.json)).body.paths).toHaveProperty([paths[n] as string]);
+      expect(reference.text).toContain(`<code>${paths[n]}</code>`);
+      expect(reference.text).not.toContain("<script");
+    }
+  });
+
   it("keys are required as without a prefix", async () => {
     expect((await api.send("GET", "/agents/ok")).status).toBe(200);
     expect((await api.send("GET", "/agents/info")).status).toBe(200);

@@ -145,6 +145,7 @@ export const adminRoutes = {
 /** The OpenAPI document without its paths and schemas. */
 export const adminDocument = {
   openapi: "3.1.0",
+  tags: [{ name: "Administration", description: "API keys, workspaces and members." }],
   info: {
     title: "Threadmill administration",
     version: "0.1.0",

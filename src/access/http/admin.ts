@@ -25,10 +25,11 @@ export function serveAdmin(app: App, { keys, workspaces }: AdminRoutesOptions): 
   );
   serve(routes.deleteMember, ({ caller, params }) => workspaces.deleteMember(caller, params.tenant_id, params.user_id));
 
-  app.get("/admin/openapi.json", (context) => context.json(openApiDocument()));
+  app.get("/admin/openapi.json", (context) => context.json(adminOpenApi()));
 }
 
-function openApiDocument() {
+/** Returns the OpenAPI document of the administration routes. */
+export function adminOpenApi() {
   const document = new OpenAPIHono();
   for (const route of Object.values(routes)) document.openAPIRegistry.registerPath(route);
   return document.getOpenAPI31Document(adminDocument);

@@ -57,7 +57,7 @@ export function serveExperiments(
   servePrices(v1, experiments);
   const { experimentsInfo } = systemRoutes;
   routesBelow(app, ["/api/v1"]).serve(experimentsInfo, ({ context }) => context.json(experiments_info));
-  app.get("/api/v1/openapi.json", (context) => context.json(openApiDocument()));
+  app.get("/api/v1/openapi.json", (context) => context.json(experimentsOpenApi()));
 }
 
 /**
@@ -67,7 +67,7 @@ export function serveExperiments(
 export const serveIngestion = (app: App, options: TraceRoutesOptions): void => serveTraces(app, V1, options);
 
 /** Returns the OpenAPI document, which contains each route once, with its first prefix. */
-function openApiDocument() {
+export function experimentsOpenApi() {
   const document = new OpenAPIHono();
   const register = (prefix: string, tag: string, routes: Record<string, RouteConfig>) => {
     for (const route of Object.values(routes))

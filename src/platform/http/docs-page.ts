@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { html, raw } from "hono/html";
+import type { App } from "./route.ts";
 
 type ApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
@@ -25,8 +26,27 @@ interface Operation {
   responses?: Record<string, { description?: string }>;
 }
 
-/** Renders the API reference as one page without scripts or external files. */
-export function docsPage(document: ApiDocument) {
+/** An OpenAPI document with the paths of its page and of its JSON, relative to the root of the service. */
+export interface Documented {
+  title: string;
+  page: string;
+  json: string;
+  read(): ApiDocument;
+}
+
+/** Serves the API reference, with a page for each document that links to the others. */
+export function serveDocs(app: App, documents: readonly Documented[]): void {
+  for (const { page, json, read } of documents) {
+    const root = "../".repeat(page.split("/").length - 1);
+    app.get(`/${page}`, (context) => {
+      const links = documents.map((other) => html`<a href="${root}${other.page}">${other.title}</a> `);
+      return context.html(docsPage(read(), `${root}${json}`, links));
+    });
+  }
+}
+
+/** Renders an OpenAPI document as a page without scripts or external files. */
+function docsPage(document: ApiDocument, json_url: string, links: unknown[]) {
   const { info, tags = [], paths = {} } = document;
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -41,8 +61,9 @@ export function docsPage(document: ApiDocument) {
 </head>
 <body>
 <main>
+${links.length > 1 ? html`<nav>${links}</nav>` : ""}
 <h1>${info.title} <small>${info.version}</small></h1>
-<p>${text(info.description)} <a href="openapi.json">openapi.json</a></p>
+<p>${text(info.description)} <a href="${json_url}">openapi.json</a></p>
 <nav>${tags.map((tag) => html`<a href="#${idOf(tag.name)}">${tag.name}</a> `)}</nav>
 ${tags.map(
   (tag) => html`<h2 id="${idOf(tag.name)}">${tag.name}</h2><p>${text(tag.description)}</p>
