@@ -141,6 +141,19 @@ describeInBrowser("agents", () => {
     await expect.poll(async () => Math.round((await box()).x - x)).toBe(50);
   });
 
+  it("are drawn on the full screen, as large as they fit", async () => {
+    const page = await web.open("/agents?q=writes");
+    await page.getByRole("link", { name: "writer", exact: true }).click();
+    const node = page.locator("[data-node=write]");
+    await node.waitFor();
+    const widthOf = async () => (await node.boundingBox())?.width ?? 0;
+    const before = await widthOf();
+    await page.getByRole("button", { name: "Full screen" }).click();
+    await expect.poll(widthOf).toBeGreaterThan(before * 1.5);
+    await page.getByRole("button", { name: "Exit full screen" }).click();
+    await expect.poll(widthOf).toBeCloseTo(before);
+  });
+
   it("that do not exist are reported as missing", async () => {
     const page = await web.open("/agents/00000000-0000-4000-8000-000000000000", { refused: [404] });
     await page.getByText("Assistant not found").waitFor();

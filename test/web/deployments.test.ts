@@ -105,6 +105,24 @@ describeInBrowser("the deployments", () => {
     });
   });
 
+  it("lead to the threads that failed, with the reason", async () => {
+    const at = (path: string, body: object) =>
+      fetch(`${web.url}/deployments/shop${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const { thread_id } = (await (await at("/threads", {})).json()) as { thread_id: string };
+    await at(`/threads/${thread_id}/runs/wait`, { assistant_id: "agent", input: { print: 5 } });
+    const page = await web.open("/?target=shop");
+    const failed = page.getByRole("region", { name: "Failed threads" });
+    await failed.getByText("is not iterable").waitFor();
+    await page.goto(`${web.url}/app/runs?target=shop`);
+    await page.getByRole("link", { name: "failed threads" }).click();
+    await page.getByRole("table", { name: "Threads" }).getByText("Error").waitFor();
+    await web.service.request("DELETE", `/deployments/shop/threads/${thread_id}`);
+  });
+
   it("lead to a new thread with their agent", async () => {
     const page = await web.open("/deployments");
     await page.getByRole("link", { name: "shop", exact: true }).click();
@@ -145,7 +163,7 @@ describeInBrowser("the deployments", () => {
     await page.goto(`${web.url}/app/runs`);
     await page.getByText("Deployments do not list the runs").waitFor();
     await page.goto(`${web.url}/app/experiments`);
-    await page.getByRole("heading", { name: "Experiments" }).waitFor();
+    await page.getByRole("heading", { name: "Experiments", exact: true }).waitFor();
     expect(await target.count()).toBe(0);
 
     await page.goto(`${web.url}/app/threads`);

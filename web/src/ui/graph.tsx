@@ -1,6 +1,7 @@
 import "@xyflow/react/dist/base.css";
 import {
   BaseEdge,
+  ControlButton,
   Controls,
   type Edge,
   EdgeLabelRenderer,
@@ -11,9 +12,11 @@ import {
   type NodeProps,
   Position,
   ReactFlow,
+  useReactFlow,
+  useStore,
 } from "@xyflow/react";
-import { CirclePause } from "lucide-react";
-import { useMemo } from "react";
+import { CirclePause, Maximize2, Minimize2 } from "lucide-react";
+import { useEffect, useMemo, useState } from "react";
 import { type GraphEdge, type GraphNode, layoutOf, type PlacedEdge } from "./graph-layout.ts";
 import { classes } from "./layout.tsx";
 
@@ -43,7 +46,7 @@ type DrawnEdge = Edge<PlacedEdge & Record<string, unknown>, "graph">;
 
 const MIN_HEIGHT_PX = 160;
 
-/** A graph with zoom and pan. Conditional edges are dashed. A visually hidden list describes nodes and edges for screen readers. */
+/** A graph with zoom, pan and full screen. Conditional edges are dashed. A visually hidden list describes nodes and edges for screen readers. */
 export default function GraphDrawing({
   nodes,
   edges,
@@ -53,6 +56,7 @@ export default function GraphDrawing({
   onBreakpoint,
 }: GraphDrawingProps) {
   const layout = useMemo(() => layoutOf(nodes, edges), [nodes, edges]);
+  const [frame, setFrame] = useState<HTMLElement | null>(null);
   const drawnEdges = useMemo(() => layout.edges.map(drawnEdge), [layout]);
   const drawnNodes = layout.nodes.map(
     ({ x, y, width, height, ...node }): DrawnNode => ({
@@ -71,7 +75,11 @@ export default function GraphDrawing({
   );
   return (
     <figure className="m-0">
-      <div style={{ height: `min(${Math.max(layout.height, MIN_HEIGHT_PX)}px, 70vh)` }}>
+      <div
+        ref={setFrame}
+        className="bg-bg [&:fullscreen]:h-full!"
+        style={{ height: `min(${Math.max(layout.height, MIN_HEIGHT_PX)}px, 70vh)` }}
+      >
         <ReactFlow
           aria-label={label}
           nodes={drawnNodes}
@@ -91,7 +99,9 @@ export default function GraphDrawing({
           preventScrolling={false}
           disableKeyboardA11y
         >
-          <Controls showInteractive={false} fitViewOptions={FIT} />
+          <Controls showInteractive={false} fitViewOptions={FIT}>
+            {frame && document.fullscreenEnabled && <FullScreenButton frame={frame} />}
+          </Controls>
         </ReactFlow>
       </div>
       <figcaption className="sr-only">
@@ -112,6 +122,30 @@ export default function GraphDrawing({
 }
 
 const FIT = { maxZoom: 1, padding: 0.05 };
+
+const FIT_LARGE = { maxZoom: 2, padding: 0.05 };
+
+function FullScreenButton({ frame }: { frame: HTMLElement }) {
+  const { fitView } = useReactFlow();
+  const height = useStore((store) => store.height);
+  const [isFull, setFull] = useState(false);
+  useEffect(() => {
+    const follow = () => setFull(document.fullscreenElement === frame);
+    frame.addEventListener("fullscreenchange", follow);
+    return () => frame.removeEventListener("fullscreenchange", follow);
+  }, [frame]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the drawing has its new size after the event
+  useEffect(() => {
+    void fitView(isFull ? FIT_LARGE : FIT);
+  }, [fitView, isFull, height]);
+  const name = isFull ? "Exit full screen" : "Full screen";
+  const toggle = () => (isFull ? document.exitFullscreen() : frame.requestFullscreen());
+  return (
+    <ControlButton title={name} aria-label={name} onClick={() => void toggle()}>
+      {isFull ? <Minimize2 aria-hidden className="fill-none!" /> : <Maximize2 aria-hidden className="fill-none!" />}
+    </ControlButton>
+  );
+}
 
 function targetsText(id: string, nodes: readonly GraphNode[], edges: readonly GraphEdge[]): string {
   const targets = edges

@@ -1,4 +1,5 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
@@ -27,7 +28,11 @@ export function RunsPage() {
   return (
     <Page title="Runs">
       <EmptyState title="Deployments do not list the runs of all threads">
-        Open a thread to see and cancel its runs, or select “This server” above.
+        Open a thread to see and cancel its runs, find those that failed among the{" "}
+        <Link to="/threads" search={{ status: "error" }} className="text-accent-text underline">
+          failed threads
+        </Link>
+        , or select “This server” above.
       </EmptyState>
     </Page>
   );

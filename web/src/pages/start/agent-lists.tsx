@@ -81,6 +81,40 @@ export function RecentThreads() {
   );
 }
 
+/** For deployments, which list threads but not runs. */
+export function FailedThreads() {
+  const { data, error, refetch } = useInfiniteQuery(threadsQuery(FAILED));
+  return (
+    <HomeList
+      title="Failed threads"
+      more={
+        <Link to="/threads" search={FAILED} className={MORE_LINK}>
+          All failed threads
+        </Link>
+      }
+      items={data?.pages.flat()}
+      error={error}
+      retry={refetch}
+      empty="Threads whose last run ended with an error appear here with the reason."
+      keyOf={keyOf}
+    >
+      {(thread) => (
+        <>
+          <Link to="/threads/$thread_id" params={{ thread_id: thread.thread_id }} search={{}} className={ITEM_LINK}>
+            {labelOf(thread)}
+            <span className="ml-2 font-normal text-error">{thread.error?.message ?? thread.error?.error}</span>
+          </Link>
+          <span className={ITEM_TIME}>
+            <RelativeTime time={thread.updated_at} />
+          </span>
+        </>
+      )}
+    </HomeList>
+  );
+}
+
+const FAILED = { status: "error" } as const;
+
 export function FailedRuns() {
   const { data, error, refetch } = useInfiniteQuery(runsQuery({ status: "error" }));
   return (

@@ -4,7 +4,7 @@ import { API_URL, agentsUrl } from "../../api/request.ts";
 import { serverQuery, useMay } from "../../api/session.ts";
 import { useTarget } from "../../api/target.ts";
 import { Page } from "../../frame/header.tsx";
-import { FailedRuns, RecentThreads, WaitingThreads } from "./agent-lists.tsx";
+import { FailedRuns, FailedThreads, RecentThreads, WaitingThreads } from "./agent-lists.tsx";
 import { Assistants } from "./assistants.tsx";
 import { Deployments } from "./deployments.tsx";
 import { Evaluations } from "./evaluations.tsx";
@@ -25,7 +25,7 @@ export function StartPage() {
             <>
               <WaitingThreads />
               <RecentThreads />
-              {target === undefined && <FailedRuns />}
+              {target === undefined ? <FailedRuns /> : <FailedThreads />}
             </>
           )}
           {mayMeasure && <Evaluations />}

@@ -23,6 +23,8 @@ export type ListedThread = Required<
   /** Name in the metadata, first message or question, as one line. */
   title?: string;
   last?: string;
+  /** Error of the last run, in lists of failed threads. */
+  error?: { error: string; message: string } | null;
 };
 
 const SELECT = ["thread_id", "status", "created_at", "updated_at", "metadata", "interrupts"];
@@ -53,7 +55,7 @@ export async function findThreads(
     exclude_metadata: experiments || target() !== undefined ? undefined : OF_EXPERIMENT,
     sort_by: sort ?? "updated_at",
     sort_order: order ?? "desc",
-    select: SELECT,
+    select: status === "error" ? [...SELECT, "error"] : SELECT,
     extract: EXTRACT,
   };
   // Deployments serve the public search only, which has no filter for text.

@@ -84,6 +84,8 @@ function HistoryStep({
   onEdit(): void;
 }) {
   const item = useRef<HTMLLIElement>(null);
+  // LangGraph gives the checkpoint before the first input the number -1.
+  const hasNumber = step.number !== undefined && step.number >= 0;
   useEffect(() => {
     if (isShown) item.current?.scrollIntoView({ block: "nearest" });
   }, [isShown]);
@@ -106,7 +108,7 @@ function HistoryStep({
           className="block w-full rounded-md px-2 py-1.5 text-left text-table"
         >
           <span className="flex items-baseline gap-2">
-            <span className="w-5 shrink-0 text-right font-mono text-text-3">{step.number ?? ""}</span>
+            <span className="w-5 shrink-0 text-right font-mono text-text-3">{hasNumber && step.number}</span>
             <span className="min-w-0 flex-1 truncate font-medium">{titleOf(step)}</span>
             {step.duration_ms !== undefined && (
               <span className="shrink-0 font-mono text-text-2">{duration(step.duration_ms)}</span>
