@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { FromHost, RunOrder, ToHost } from "../../src/agent-server/graph-hosts/host.ts";
+import type { FromHost, RunOrder, StartHost, ToHost } from "../../src/agent-server/graph-hosts/host.ts";
 import { HostPool } from "../../src/agent-server/graph-hosts/pool.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { until } from "../support/until.ts";
@@ -19,16 +19,18 @@ describe("the pool of graph hosts", () => {
     hosts = [];
     stuck = [];
     lost = [];
+    const startHost: StartHost = (_setup, { onMessage, onExit }) => {
+      const { port1, port2 } = new MessageChannel();
+      const host = { port: port2, received: [] as ToHost[], die: onExit };
+      port1.on("message", onMessage);
+      port2.on("message", (message: ToHost) => host.received.push(message));
+      hosts.push(host);
+      return { send: (message) => port1.postMessage(message), terminate: async () => port1.close() };
+    };
     pool = new HostPool(
       {
-        startHost: (_setup, { onMessage, onExit }) => {
-          const { port1, port2 } = new MessageChannel();
-          const host = { port: port2, received: [] as ToHost[], die: onExit };
-          port1.on("message", onMessage);
-          port2.on("message", (message: ToHost) => host.received.push(message));
-          hosts.push(host);
-          return { send: (message) => port1.postMessage(message), terminate: async () => port1.close() };
-        },
+        startHost,
+        startIsolated: startHost,
         setup: () => ({}) as never,
         size: 1,
         jobs_per_host: 10,

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -7,8 +7,9 @@ import { startAhead, startInThread } from "../../src/agent-server/graph-hosts/st
 import type { Intervals } from "../../src/config/config.ts";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
-import { parseSse } from "../support/sse.ts";
+import { parseSse, type SseEvent } from "../support/sse.ts";
 import { readUntil } from "../support/stream.ts";
+import { until } from "../support/until.ts";
 
 const CONFIG = "test/graphs/hosts/langgraph.json";
 const GOOD = { assistant_id: "steps", input: { items: [] } };
@@ -54,6 +55,16 @@ describe.each(databases)("graph hosts on %s", (database) => {
     expect((await join(neighbour)).body.items).toEqual(["a", "b", "c"]);
     expect((await service.request("GET", `/threads/${culprit.thread_id}`)).body.status).toBe("error");
     expect((await service.request("POST", "/runs/wait", GOOD)).body.items).toEqual(["a", "b", "c"]);
+  });
+
+  it("a run whose host died gets a process of its own, which ends with it", async () => {
+    await start();
+    const run = await create("leaves", { items: [] });
+    const [{ data }] = (await readUntil(service, run, ({ event }) => event === "custom")).slice(-1) as [SseEvent];
+    const pid = data.pid as number;
+    expect(pid).not.toBe(process.pid);
+    expect((await join(run)).body.items).toEqual([String(pid)]);
+    await until("its process has ended", async () => !existsSync(`/proc/${pid}`));
   });
 
   it("a cancelled node that ignores the signal is abandoned after the grace period, and its writes are refused", async () => {

@@ -99,6 +99,18 @@ describe.each(databases)("a service with worker processes (%s)", (name) => {
     expect(childrenOf(api).filter((each) => workers.includes(each))).toHaveLength(1);
   });
 
+  it("loses at most two workers to a run that ends its process, and its neighbours succeed", async () => {
+    const api = await start(1);
+    const neighbour = await create(api, { gates: { b: gate("go") } });
+    await inStep(api, neighbour, "b");
+    const culprit = await create(api, { ends: "b" });
+    const { __error__ } = (await (await fetch(`${api.url}${pathOf(culprit)}/join`)).json()) as { __error__: object };
+    expect(__error__).toEqual({ error: "GraphHostError", message: expect.stringContaining("SIGKILL") });
+    open("go");
+    expect(await pidsOf(api, neighbour)).toHaveLength(3);
+    expect(api.output().match(/worker process ended/g)).toHaveLength(2);
+  });
+
   it("lets runs finish when it stops, and no worker is left", async () => {
     const api = await start(1);
     const workers = childrenOf(api);

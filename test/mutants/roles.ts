@@ -58,4 +58,10 @@ export const ROLE_MUTANTS: readonly Mutant[] = [
     replace: ['process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));', ""],
     suites: ["test/engine/worker-processes.test.ts"],
   },
+  {
+    name: "roles: a run that has ended two processes executes in the next one",
+    file: "src/agent-server/engine/execution/executor.ts",
+    replace: ["this.run.crashes > 0 || this.run.attempt >= ISOLATED_FROM", "this.run.crashes > 0"],
+    suites: ["test/engine/worker-processes.test.ts"],
+  },
 ];

@@ -12,6 +12,8 @@ import { QueryHost, type QueryHostOptions } from "./query-host.ts";
 /** What starts the graph hosts of a language. */
 export interface LanguageHosts {
   startHost: StartHost;
+  /** Starts the host of one run that may have ended a host or processes. */
+  startIsolated: StartHost;
   /** Starts the host that reads states. */
   startReader: StartHost;
   /** Number of hosts for runs. */
@@ -27,7 +29,7 @@ export interface Capacity {
   graphs?: { ids: readonly string[]; are: "only" | "excluded" };
 }
 
-type Options = Omit<PoolOptions, "startHost" | "size"> & { languages: HostsByLanguage };
+type Options = Omit<PoolOptions, "startHost" | "startIsolated" | "size"> & { languages: HostsByLanguage };
 
 /** A pool of hosts for each language of the project's graphs. A failure of one language does not keep the other from executing runs. */
 export class HostPools implements BackgroundService {
@@ -103,8 +105,9 @@ export class HostPools implements BackgroundService {
 
   #add(language: Language): HostPool {
     const { languages, setup, ...options } = this.#options;
-    const { startHost, hosts: size } = languages[language];
-    const pool = new HostPool({ ...options, startHost, size, setup: () => setupOf(language, setup()) }, this.#listener);
+    const { startHost, startIsolated, hosts: size } = languages[language];
+    const started = { startHost, startIsolated, size, setup: () => setupOf(language, setup()) };
+    const pool = new HostPool({ ...options, ...started }, this.#listener);
     this.#pools.set(language, pool);
     return pool;
   }

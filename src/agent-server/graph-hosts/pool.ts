@@ -5,6 +5,8 @@ import type { FromHost, GraphHost, HostSetup, RunEpoch, RunOrder, StartHost, ToH
 
 export interface PoolOptions {
   startHost: StartHost;
+  /** Starts the host of a run that was active in a host, or in processes, that died. */
+  startIsolated: StartHost;
   /** Called each time a host starts, so that the hosts started by a reload load the current graphs. */
   setup: () => HostSetup;
   size: number;
@@ -48,7 +50,7 @@ export class PooledHost {
   readonly runs = new Map<string, RunOrder & { started?: boolean }>();
   /** Resolves with the load failures by graph id. */
   readonly loaded = Promise.withResolvers<Record<string, string>>();
-  /** Whether the host executes only one run, which was active in a host that died. */
+  /** Whether the host executes only one run, which may have ended a host or processes. */
   readonly isolated: boolean;
   host!: GraphHost;
   /** When the unanswered ping was sent; undefined if there is none. */
@@ -180,7 +182,8 @@ export class HostPool implements BackgroundService {
 
   #add(isolated: boolean): PooledHost {
     const pooled = new PooledHost(isolated);
-    pooled.host = this.#options.startHost(this.#options.setup(), {
+    const startHost = isolated ? this.#options.startIsolated : this.#options.startHost;
+    pooled.host = startHost(this.#options.setup(), {
       onMessage: (message) => this.#receive(pooled, message),
       onExit: (reason) => this.#handleExit(pooled, reason),
     });

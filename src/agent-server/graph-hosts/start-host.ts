@@ -1,3 +1,5 @@
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { FromHost, GraphHost, HostListener, HostSetup, StartHost, ToHost } from "./host.ts";
 
@@ -7,6 +9,10 @@ import type { FromHost, GraphHost, HostListener, HostSetup, StartHost, ToHost } 
  */
 const YOUNG_GENERATION_MB = 24;
 
+/** The extension is that of this module: .ts in the repository, .js in the package. */
+const entryUrl = (kind: "thread" | "process"): URL =>
+  new URL(`./inside/${kind}-entry${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`, import.meta.url);
+
 /** Starts hosts in worker threads with a heap limit in MB. `process.exit` in a node ends only the thread. */
 export const startInThread =
   (memory_mb: number): StartHost =>
@@ -14,9 +20,7 @@ export const startInThread =
     let isTerminating = false;
     let reason: string | undefined;
     const batch: ToHost[] = [];
-    // The extension is that of this module: .ts in the repository, .js in the package.
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
-    const worker = new Worker(new URL(`./inside/thread-entry${extension}`, import.meta.url), {
+    const worker = new Worker(entryUrl("thread"), {
       workerData: setup,
       env: { ...setup.env },
       resourceLimits: { maxOldGenerationSizeMb: memory_mb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
@@ -27,12 +31,10 @@ export const startInThread =
     });
     worker.on("error", (error) => {
       reason =
-        (error as { code?: string }).code === "ERR_WORKER_OUT_OF_MEMORY"
-          ? `out of memory (heap limit ${memory_mb} MB)`
-          : error.message;
+        (error as { code?: string }).code === "ERR_WORKER_OUT_OF_MEMORY" ? outOfMemory(memory_mb) : error.message;
     });
     worker.on("exit", (code) => {
-      if (!isTerminating) listener.onExit(reason ?? `the graph's code called process.exit(${code})`);
+      if (!isTerminating) listener.onExit(reason ?? exitedWith(code));
     });
     return {
       send(message) {
@@ -42,6 +44,60 @@ export const startInThread =
       async terminate() {
         isTerminating = true;
         await worker.terminate();
+      },
+    };
+  };
+
+const outOfMemory = (memory_mb: number): string => `out of memory (heap limit ${memory_mb} MB)`;
+const exitedWith = (code: number): string => `the graph's code called process.exit(${code})`;
+
+/** Only the end of the output can contain the reason of V8. */
+const STDERR_CHARS = 4_000;
+
+/** Starts hosts in processes with a heap limit in MB, so that nothing that a graph does can end the process of the service. */
+export const startInProcess =
+  (memory_mb: number): StartHost =>
+  (setup: HostSetup, listener: HostListener): GraphHost => {
+    // In a process group of its own, so that the host's end also ends the programs that its tools have started.
+    const child = fork(fileURLToPath(entryUrl("process")), {
+      env: { ...setup.env },
+      execArgv: [...process.execArgv, `--max-old-space-size=${memory_mb}`],
+      stdio: ["ignore", "inherit", "pipe", "ipc", "pipe"],
+      serialization: "advanced",
+      detached: true,
+    });
+    let errors = "";
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      process.stderr.write(text);
+      errors = (errors + text).slice(-STDERR_CHARS);
+    });
+    let isTerminating = false;
+    const end = (reason: string) => {
+      if (!isTerminating) listener.onExit(reason);
+      isTerminating = true;
+    };
+    child.on("message", (messages: FromHost[]) => {
+      for (const message of messages) listener.onMessage(message);
+    });
+    // A message to a process that has just ended. "close" follows.
+    child.on("error", (error) => child.pid === undefined && end(error.message));
+    child.on("close", (code, signal) => {
+      if (errors.includes("heap out of memory")) end(outOfMemory(memory_mb));
+      else end(code === null ? `its process was ended by ${signal}` : exitedWith(code));
+    });
+    const batch: ToHost[] = [];
+    child.send(setup);
+    return {
+      send(message) {
+        if (batch.push(message) === 1) queueMicrotask(() => child.connected && child.send(batch.splice(0)));
+      },
+      async terminate() {
+        isTerminating = true;
+        try {
+          if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+        } catch {
+          // It has just ended.
+        }
       },
     };
   };

@@ -5,7 +5,7 @@ import type { HostsByLanguage } from "../../agent-server/graph-hosts/language-ho
 import { setupOf } from "../../agent-server/graph-hosts/languages.ts";
 import { PythonProcesses } from "../../agent-server/graph-hosts/python/process-host.ts";
 import { QueryHost } from "../../agent-server/graph-hosts/query-host.ts";
-import { startAhead, startInline, startInThread } from "../../agent-server/graph-hosts/start-host.ts";
+import { startAhead, startInline, startInProcess, startInThread } from "../../agent-server/graph-hosts/start-host.ts";
 import type { Config } from "../../config/config.ts";
 import type { Log } from "../../platform/lib/log.ts";
 
@@ -37,16 +37,18 @@ export const engineSetup = (config: Config, content: CatalogContent): HostSetup 
 /** @param startHost starts the JavaScript hosts that execute runs */
 export function languageHosts(config: Config, startHost: StartHost, python: PythonProcesses): HostsByLanguage {
   const memory_mb = config.host_memory_mb;
-  const limits = { jobs: config.jobs_per_worker, memory_mb };
+  const startPython = python.starter({ jobs: config.jobs_per_worker, memory_mb, role: "runs" });
   return {
     js: {
       startHost,
+      startIsolated: config.inline ? startInline : startInProcess(memory_mb),
       startReader: hostStarter(config, Math.min(memory_mb, READER_MEMORY_MB)),
       hosts: config.hosts,
     },
     python: {
-      startHost: python.starter({ ...limits, role: "runs" }),
-      startReader: python.starter({ ...limits, role: "queries" }),
+      startHost: startPython,
+      startIsolated: startPython,
+      startReader: python.starter({ jobs: config.jobs_per_worker, memory_mb, role: "queries" }),
       hosts: config.python_hosts,
     },
   };

@@ -1,3 +1,4 @@
+import { isMainThread } from "node:worker_threads";
 import { Annotation, type LangGraphRunnableConfig, StateGraph } from "@langchain/langgraph";
 
 // Graphs that misbehave in all the ways in which a host must hold out, and one that behaves.
@@ -54,6 +55,13 @@ export const blocks = oneNode(async (state, config) => {
 export const exits = oneNode(async (state) => {
   await pause(state.ms ?? 0);
   process.exit(7);
+});
+
+/** Ends its thread; says which process it has for itself. */
+export const leaves = oneNode(async (_, config) => {
+  if (!isMainThread) process.exit(7);
+  config.writer?.({ pid: process.pid });
+  return { items: [String(process.pid)] };
 });
 
 export const eats = oneNode(async () => {

@@ -8,6 +8,8 @@ const State = Annotation.Root({
   /** Paths of files by step: it waits for this one. */
   gates: Annotation<Record<string, string>>(),
   log: Annotation<string | undefined>(),
+  /** The step that ends its process. */
+  ends: Annotation<string | undefined>(),
   pids: Annotation<number[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
 });
 
@@ -17,6 +19,7 @@ const step = (name: string) => async (state: typeof State.State, config: LangGra
   note("begins");
   for (let i = 0; i < 5; i++) config.writer?.({ step: name, i, pid: process.pid });
   const gate = gates[name];
+  if (state.ends === name) process.kill(process.pid, "SIGKILL");
   while (gate && !existsSync(gate)) await pause(5, undefined, { signal: config.signal });
   note("ends");
   return { pids: [process.pid] };

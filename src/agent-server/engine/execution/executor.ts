@@ -11,7 +11,7 @@ import { findRun } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import { type SettleContext, type Settlement, settle } from "../settlement/settle.ts";
 import { isEncryptionFailure, openRun, settleUnencrypted, withoutErrorTexts } from "../settlement/unencrypted.ts";
-import { MAX_ATTEMPTS, MAX_CRASHES, verdictOn } from "../settlement/verdict.ts";
+import { ISOLATED_FROM, MAX_ATTEMPTS, MAX_CRASHES, verdictOn } from "../settlement/verdict.ts";
 import type { Feed } from "../streams/feed.ts";
 import { bindThread } from "./bind-thread.ts";
 import { type HostRequestOptions, HostRequests } from "./host-requests.ts";
@@ -89,7 +89,7 @@ export class Executor {
     const { pool, log } = this.#options;
     const order = orderOf(this.run);
     // Reserved before the first await, so that the next claim is limited to the remaining slots.
-    const host = pool.reserve(order, { isolated: this.run.crashes > 0 });
+    const host = pool.reserve(order, { isolated: this.run.crashes > 0 || this.run.attempt >= ISOLATED_FROM });
     let isSent = false;
     try {
       await stopped;

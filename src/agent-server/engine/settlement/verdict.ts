@@ -4,8 +4,11 @@ import type { AbortReason, HostOutcome } from "../../graph-hosts/host.ts";
 /** A run fails after its graph host has crashed this many times. */
 export const MAX_CRASHES = 3;
 
-/** Maximum attempts of a run. A run rarely crashes a whole process, so the limit is high. */
+/** Maximum attempts of a run. From the third on, a run cannot end the process of the service, so the limit is high. */
 export const MAX_ATTEMPTS = 20;
+
+/** From this attempt on, a run has a host of its own, because it may have ended the processes that executed it. */
+export const ISOLATED_FROM = 3;
 
 export interface Verdict {
   status: RunStatus;
