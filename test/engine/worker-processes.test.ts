@@ -133,6 +133,23 @@ describe.each(databases)("a service with worker processes (%s)", (name) => {
   });
 });
 
+describe("a process of one run", () => {
+  const shared = sharing("sqlite");
+
+  it("ends with its service, even while a node blocks it", async () => {
+    const api = await shared.start("test/graphs/hosts/langgraph.json");
+    const stream = read(api, await create(api, { ms: 60_000 }, undefined, "leaves"));
+    let pid = 0;
+    await stream.until((events) => {
+      pid = events.find(({ data }) => data.pid)?.data.pid ?? 0;
+      return pid > 0;
+    });
+    expect(exists(pid)).toBe(true);
+    api.child.kill("SIGKILL");
+    await until("its process has ended", async () => !exists(pid));
+  });
+});
+
 describe("worker processes", () => {
   const shared = sharing("sqlite");
 

@@ -57,10 +57,12 @@ export const exits = oneNode(async (state) => {
   process.exit(7);
 });
 
-/** Ends its thread; says which process it has for itself. */
-export const leaves = oneNode(async (_, config) => {
+/** Ends its thread; says which process it has for itself, and holds it for `ms`. */
+export const leaves = oneNode(async ({ ms = 0 }, config) => {
   if (!isMainThread) process.exit(7);
   config.writer?.({ pid: process.pid });
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   return { items: [String(process.pid)] };
 });
 
