@@ -28,13 +28,18 @@ describe.each(databases)("the traces of runs of Python graphs on %s", (database)
 
   /** The root of a trace that has ended, and its other runs in the order of their start. */
   async function traceOf(run_id: string): Promise<{ root: Wire; rest: Wire[] }> {
-    await until("the trace has ended", async () => {
+    const isOpen = ({ status }: Wire) => status === "pending";
+    await until("the root has ended", async () => {
       const found = await traces.read(run_id);
-      return found?.status !== undefined && found.status !== "pending";
+      return found?.status !== undefined && !isOpen(found);
     });
     const select = ["name", "run_type", "status", "error", "inputs", "outputs", "parent_run_id", "trace_id", "extra"];
     const fields = ["dotted_order", "session_id", "start_time", "end_time", "total_tokens", "tags"];
-    const runs: Wire[] = await traces.query({ trace: run_id, select: [...select, ...fields], limit: 100 });
+    // The steps that a lost host has left open end after the root.
+    const runs = await until("the trace has ended", async () => {
+      const found: Wire[] = await traces.query({ trace: run_id, select: [...select, ...fields], limit: 100 });
+      return found.some(isOpen) ? undefined : found;
+    });
     runs.sort((one, other) => (one.dotted_order < other.dotted_order ? -1 : 1));
     const [root, ...rest] = runs;
     return { root, rest };

@@ -10,8 +10,8 @@ import type { FromHost, GraphHost, HostListener, HostSetup, StartHost, ToHost } 
 const YOUNG_GENERATION_MB = 24;
 
 /** The extension is that of this module: .ts in the repository, .js in the package. */
-const entryUrl = (kind: "thread" | "process"): URL =>
-  new URL(`./inside/${kind}-entry${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`, import.meta.url);
+const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
+const ENTRY = new URL(`./inside/host-entry${extension}`, import.meta.url);
 
 /** Starts hosts in worker threads with a heap limit in MB. `process.exit` in a node ends only the thread. */
 export const startInThread =
@@ -20,7 +20,7 @@ export const startInThread =
     let isTerminating = false;
     let reason: string | undefined;
     const batch: ToHost[] = [];
-    const worker = new Worker(entryUrl("thread"), {
+    const worker = new Worker(ENTRY, {
       workerData: setup,
       env: { ...setup.env },
       resourceLimits: { maxOldGenerationSizeMb: memory_mb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
@@ -59,7 +59,7 @@ export const startInProcess =
   (memory_mb: number): StartHost =>
   (setup: HostSetup, listener: HostListener): GraphHost => {
     // In a process group of its own, so that the host's end also ends the programs that its tools have started.
-    const child = fork(fileURLToPath(entryUrl("process")), {
+    const child = fork(fileURLToPath(ENTRY), {
       env: { ...setup.env },
       execArgv: [...process.execArgv, `--max-old-space-size=${memory_mb}`],
       stdio: ["ignore", "inherit", "pipe", "ipc", "pipe"],
