@@ -6,7 +6,7 @@
  *   --rounds  number of rounds (default: 3, with --quick 1)
  *   --only    only these measurements (startup, create-wait, stateless-wait, custom-events, growing-thread, memory, cancel,
  *             rollback, readers, open-streams, replay, experiments, router, hostile, traces, tracing, trace-reading, evaluate,
- *             store, crons, python, python-peers, web-compare) and subjects (threadmill-normal,
+ *             store, crons, flood, python, python-peers, web-compare, web-trace) and subjects (threadmill-normal,
  *             threadmill-full, threadmill-postgres, floor, peer)
  *   --quick   small sizes, to check that everything works
  */

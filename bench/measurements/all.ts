@@ -4,6 +4,7 @@ import { crons } from "./crons.ts";
 import { deploy } from "./deploy.ts";
 import { evaluate } from "./evaluate.ts";
 import { experiments } from "./experiments.ts";
+import { flood } from "./flood.ts";
 import { floorMeasurements } from "./floor-measurements.ts";
 import { hostile } from "./hostile.ts";
 import { openStreams } from "./open-streams.ts";
@@ -41,6 +42,7 @@ export const measurements: readonly Measurement[] = [
   traceReading,
   store,
   crons,
+  flood,
   python,
   pythonPeersMeasurement,
   deploy,

@@ -4,6 +4,7 @@ import { bodyLimit } from "hono/body-limit";
 import { collectDefaultMetrics, type Registry } from "prom-client";
 import { type AdminRoutesOptions, adminOpenApi, serveAdmin } from "../access/http/admin.ts";
 import { Authentication, type CustomAuthentication, type OpenLimits } from "../access/http/auth.ts";
+import type { UploadLimits } from "../access/http/upload-limit.ts";
 import { type Access, isOperator } from "../access/index.ts";
 import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
 import type { ServerInfo } from "../agent-server/contract/system.ts";
@@ -103,6 +104,8 @@ export interface AppOptions
   body_limit_bytes: number;
   /** Limits of open streams and waiting requests. They do not apply to `API_KEYS` or to a service without keys. */
   max_open: OpenLimits;
+  /** Limits of request bodies, for the same callers. */
+  max_upload: UploadLimits;
   /** Accepted host names besides loopback names; undefined if the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
   body_parser: BodyParser;
@@ -149,8 +152,8 @@ export function createApp(options: AppOptions): App {
   root.use(checkOrigin(options.origins, prefix, options.cors));
   const limitBody = bodyLimitOf(body_limit_bytes, log);
   const { access, custom_routes } = options;
-  const { max_open, custom_auth: custom } = options;
-  const authentication = new Authentication({ access, prefix, max_open, custom });
+  const { max_open, max_upload, custom_auth: custom } = options;
+  const authentication = new Authentication({ access, prefix, max_open, max_upload, custom });
   if (custom_routes) root.use(new CustomRoutes(custom_routes, { root, prefix, authentication, limitBody, log }).handle);
   root.use(authentication.ofService);
   if (options.encryption) root.use(encryptionContext(options.encryption));

@@ -82,14 +82,15 @@ function fileHandler(web_dir: string, prefix: string): MiddlewareHandler {
         root: web_dir,
         precompressed: true,
         rewriteRequestPath: (path) => path.slice(`${prefix}/app`.length),
-        onFound(_, found) {
-          const isImmutable = found.req.path.startsWith(`${prefix}/app/assets/`);
-          found.header("cache-control", isImmutable ? "public, max-age=31536000, immutable" : "no-cache");
-          found.header("x-content-type-options", "nosniff");
-        },
       }),
     );
-    return (await handler)(context, next);
+    const response = await (await handler)(context, next);
+    if (!response) return;
+    // Its option `onFound` is called after it has created the response, and then changes only responses of @hono/node-server.
+    const isImmutable = context.req.path.startsWith(`${prefix}/app/assets/`);
+    response.headers.set("cache-control", isImmutable ? "public, max-age=31536000, immutable" : "no-cache");
+    response.headers.set("x-content-type-options", "nosniff");
+    return response;
   };
 }
 

@@ -15,6 +15,8 @@ const LIMITS = {
   THREADMILL_MAX_RUNNING_RUNS: String(MAX_RUNNING),
   THREADMILL_MAX_OPEN_PER_WORKSPACE: String(MAX_OPEN),
   THREADMILL_MAX_DEPLOYMENTS: "1",
+  THREADMILL_MAX_UPLOAD_PER_USER: "80KB",
+  THREADMILL_MAX_UPLOAD_PER_WORKSPACE: "200KB",
 };
 
 type Method = Parameters<Scenario["send"]>[0];
@@ -22,16 +24,16 @@ type Method = Parameters<Scenario["send"]>[0];
 /** Somebody in a workspace, and the runs that they start. */
 class User {
   readonly #api: Scenario;
-  readonly #headers: Record<string, string>;
+  readonly headers: Record<string, string>;
   readonly runs: string[] = [];
 
   constructor(api: Scenario, headers: Record<string, string>) {
     this.#api = api;
-    this.#headers = headers;
+    this.headers = headers;
   }
 
   send(method: Method, path: string, body?: unknown): Promise<Answer> {
-    return this.#api.send(method, path, body, this.#headers);
+    return this.#api.send(method, path, body, this.headers);
   }
 
   async start(body: object): Promise<Answer> {
@@ -124,6 +126,32 @@ describe.each(databases)("the limits of a workspace on %s", (database) => {
     door.open();
     expect((await Promise.all([...open, others])).map(({ status }) => status)).toEqual([200, 200, 200]);
     expect((await two.send("POST", "/runs/wait", { assistant_id: "chain", input: { steps: [] } })).status).toBe(200);
+  });
+
+  it("refuse bodies until the minute is over in which a user or a workspace has sent too many bytes", async () => {
+    const tenant_id = await newWorkspace(api);
+    const [one, two, three] = [
+      await newUser(tenant_id),
+      await newUser(tenant_id, "two"),
+      await newUser(tenant_id, "three"),
+    ];
+    const item = (kb: number) => ({ namespace: ["notes"], key: "one", value: { text: "x".repeat(kb * 1_000) } });
+    expect((await one.send("PUT", "/store/items", item(120))).status).toBe(204);
+    const refused = await one.send("POST", "/threads", {});
+    expectRefused(refused, "THREADMILL_MAX_UPLOAD_PER_USER");
+    // 40 KB of 80 KB per minute are too much.
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(20);
+    expect((await one.send("GET", "/info")).status).toBe(200);
+    expect((await two.send("PUT", "/store/items", item(90))).status).toBe(204);
+    expectRefused(await three.send("POST", "/threads", {}), "THREADMILL_MAX_UPLOAD_PER_WORKSPACE");
+    const other = await newUser();
+    expect((await other.send("POST", "/threads", {})).status).toBe(200);
+
+    // With a length, and over a socket.
+    const url = await api.service.listen();
+    const init = { method: "PUT", headers: { "content-type": "application/json", ...other.headers } };
+    const put = () => fetch(`${url}/store/items`, { ...init, body: JSON.stringify(item(90)) });
+    expect([(await put()).status, (await put()).status]).toEqual([204, 429]);
   });
 
   it("refuse deployments until one is deleted", async () => {

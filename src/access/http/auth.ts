@@ -5,6 +5,7 @@ import { pathBelow } from "../../platform/http/base-url.ts";
 import type { Authorize, Env, OnAccessEnd } from "../../platform/http/route.ts";
 import { type Access, type Admission, type Credentials, permanentAdmission } from "../access.ts";
 import { isPublic, scopeOf } from "./scopes.ts";
+import { UploadLimit, type UploadLimits } from "./upload-limit.ts";
 
 /** Authenticates and authorizes users of the agent server with the project's authentication handlers. */
 export interface CustomAuthentication {
@@ -17,6 +18,7 @@ export interface AuthenticationOptions {
   /** Path prefix of all routes, or an empty string. */
   prefix: string;
   max_open: OpenLimits;
+  max_upload: UploadLimits;
   /** Undefined if the project has no authentication handler. */
   custom: CustomAuthentication | undefined;
 }
@@ -25,10 +27,12 @@ export interface AuthenticationOptions {
 export class Authentication {
   readonly #options: AuthenticationOptions;
   readonly #answers: OpenResponseLimit;
+  readonly #uploads: UploadLimit;
 
   constructor(options: AuthenticationOptions) {
     this.#options = options;
     this.#answers = new OpenResponseLimit(options.max_open);
+    this.#uploads = new UploadLimit(options.max_upload);
   }
 
   /** For routes of the service. Requests to public paths have no caller. */
@@ -79,6 +83,7 @@ export class Authentication {
         throw new ApiError("auth_failed", {}, new Error("The run belongs to a user, but auth.path is not set."));
       context.set("authorize", custom.authorize);
     }
+    if (isLimited) this.#uploads.admit(context, caller);
     const requireOpenResponse = () => (isLimited ? answers.check(caller) : undefined);
     if (LONG_RUNNING.test(context.req.path)) requireOpenResponse();
     context.set("requireOpenResponse", requireOpenResponse);

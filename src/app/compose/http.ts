@@ -128,6 +128,7 @@ export async function createHttp(
     workspaces: new Workspaces(context),
     body_limit_bytes: config.body_limit_bytes,
     max_open: { per_user: config.max_open_per_user, per_workspace: config.max_open_per_workspace },
+    max_upload: { per_user: config.max_upload_per_user, per_workspace: config.max_upload_per_workspace },
     metrics: services.metrics,
     info: {
       version: API_LEVEL,

@@ -1,6 +1,7 @@
-import { integer, setting } from "./setting.ts";
+import { integer, setting, size } from "./setting.ts";
 
 const count = integer(1, 1_000_000);
+const bytes = size(1024, 1_000_000_000_000);
 
 /** Limits for each user or workspace. Requests beyond them are rejected with status 429. */
 export const limitSettings = {
@@ -10,6 +11,13 @@ export const limitSettings = {
       "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to JWTs, to keys in the database and to users of an authentication module, but not to `API_KEYS` or to a service without keys.",
   }),
   max_open_per_workspace: setting("THREADMILL_MAX_OPEN_PER_WORKSPACE", count, {
+    meaning: "The same for all users of a workspace together.",
+  }),
+  max_upload_per_user: setting("THREADMILL_MAX_UPLOAD_PER_USER", bytes, {
+    meaning:
+      "Maximum size of all request bodies of a minute, per user and process, for the same users. While it is exceeded, requests with a body are rejected. Source archives of deployments do not count.",
+  }),
+  max_upload_per_workspace: setting("THREADMILL_MAX_UPLOAD_PER_WORKSPACE", bytes, {
     meaning: "The same for all users of a workspace together.",
   }),
   max_pending_runs: setting("THREADMILL_MAX_PENDING_RUNS", count, {
