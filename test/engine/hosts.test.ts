@@ -43,14 +43,15 @@ describe.each(databases)("graph hosts on %s", (database) => {
     await join(blocked);
   });
 
-  it("a node that calls process.exit ends its own run with an error; its neighbours succeed", async () => {
+  it.each([
+    ["calls process.exit", "exits", "process.exit(7)"],
+    ["throws an error that nobody catches", "throws", "nobody catches this"],
+  ])("a node that %s ends its own run with an error; its neighbours succeed", async (_, graph_id, reason) => {
     await start();
     const neighbour = await create("steps", { ms: 400, items: [] });
-    const culprit = await create("exits", { ms: 100, items: [] });
-    expect((await join(culprit)).body.__error__).toMatchObject({
-      error: "GraphHostError",
-      message: expect.stringContaining("process.exit(7)"),
-    });
+    const culprit = await create(graph_id, { ms: 100, items: [] });
+    const message = expect.stringContaining(reason);
+    expect((await join(culprit)).body.__error__).toMatchObject({ error: "GraphHostError", message });
     expect(await statusOf(culprit)).toBe("error");
     expect((await join(neighbour)).body.items).toEqual(["a", "b", "c"]);
     expect((await service.request("GET", `/threads/${culprit.thread_id}`)).body.status).toBe("error");

@@ -51,8 +51,12 @@ export const startInThread =
 const outOfMemory = (memory_mb: number): string => `out of memory (heap limit ${memory_mb} MB)`;
 const exitedWith = (code: number): string => `the graph's code called process.exit(${code})`;
 
-/** Only the end of the output can contain the reason of V8. */
+/** Only the end of the output can contain the reason of V8 or Node.js. */
 const STDERR_CHARS = 4_000;
+
+/** The error that ended a process: Node.js writes its stack, and its own version at the end. */
+const uncaughtError = (errors: string): string | undefined =>
+  errors.trimEnd().endsWith(`Node.js ${process.version}`) ? /^\w*Error: (.*)/m.exec(errors)?.[1] : undefined;
 
 /** Starts hosts in processes with a heap limit in MB, so that nothing that a graph does can end the process of the service. */
 export const startInProcess =
@@ -83,7 +87,8 @@ export const startInProcess =
     child.on("error", (error) => child.pid === undefined && end(error.message));
     child.on("close", (code, signal) => {
       if (errors.includes("heap out of memory")) end(outOfMemory(memory_mb));
-      else end(code === null ? `its process was ended by ${signal}` : exitedWith(code));
+      else if (code === null) end(`its process was ended by ${signal}`);
+      else end(uncaughtError(errors) ?? exitedWith(code));
     });
     const batch: ToHost[] = [];
     child.send(setup);

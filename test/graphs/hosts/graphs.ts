@@ -57,6 +57,14 @@ export const exits = oneNode(async (state) => {
   process.exit(7);
 });
 
+/** Throws an error that nobody catches. */
+export const throws = oneNode(async () => {
+  setImmediate(() => {
+    throw new TypeError("nobody catches this");
+  });
+  return pause(60_000) as never;
+});
+
 /** Ends its thread; says which process it has for itself, and holds it for `ms`. */
 export const leaves = oneNode(async ({ ms = 0 }, config) => {
   if (!isMainThread) process.exit(7);
