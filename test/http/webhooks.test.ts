@@ -184,6 +184,7 @@ describe.each(databases)("webhooks on %s", (database) => {
     await receiver.nth(name, 7);
     await api.post("/runs/batch", Array(10).fill(chain(name)));
     expect((await api.wait(thread_id, chain(name))).steps).toEqual(["in", "a", "b", "c"]);
+    await until("as many requests as allowed are open", async () => receiver.maxOpen() === 8);
     const other = newName();
     await api.newRun(thread_id, chain(other));
     await receiver.nth(name);
