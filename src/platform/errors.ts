@@ -15,14 +15,7 @@ export const ERRORS = {
     429,
     "The workspace has reached the limit of {max} open streams and waiting requests: close some of them, or raise THREADMILL_MAX_OPEN_PER_WORKSPACE.",
   ],
-  upload_limit_reached: [
-    429,
-    "The user {user_id} has sent more than {max} bytes in a minute: try again later, or raise THREADMILL_MAX_UPLOAD_PER_USER.",
-  ],
-  upload_limit_reached_in_workspace: [
-    429,
-    "The workspace has sent more than {max} bytes in a minute: try again later, or raise THREADMILL_MAX_UPLOAD_PER_WORKSPACE.",
-  ],
+  upload_limit_reached: [429, "{sender} has sent {max} bytes within a minute: wait, or raise {setting}."],
   too_many_pending: [
     429,
     "The workspace has reached the limit of {max} pending runs: try again when some of them have started, or raise THREADMILL_MAX_PENDING_RUNS.",
@@ -275,20 +268,14 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
   /** Additional headers of the response. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>> = {};
 
-  constructor(
-    code: ErrorCode,
-    details: Record<string, unknown> = {},
-    cause?: unknown,
-    headers: Record<string, string> = {},
-  ) {
+  constructor(code: ErrorCode, details: Record<string, unknown> = {}, cause?: unknown) {
     const [status, template] = ERRORS[code];
     const message = template.replaceAll(/\{(\w+)\}/g, (_, name) => String(details[name] ?? ""));
     super(message, { cause });
     this.code = code;
     this.status = status;
-    this.headers = headers;
   }
 
   /** Creates an error with a complete message, for example an error that another thread has thrown. */

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { Caller } from "../../platform/contract/caller.ts";
-import { ApiError, type ErrorCode } from "../../platform/errors.ts";
+import { ApiError } from "../../platform/errors.ts";
 import type { Env } from "../../platform/http/route.ts";
 
 /** Maximum bytes of request bodies per minute in this process; undefined if they are not limited. */
@@ -12,7 +12,8 @@ export interface UploadLimits {
 interface Budget {
   key: string;
   max: number | undefined;
-  error: ErrorCode;
+  sender: string;
+  setting: string;
 }
 
 const MINUTE_MS = 60_000;
@@ -36,7 +37,7 @@ export class UploadLimit {
   /**
    * Checks and counts the body of a request. A body without a `content-length` is counted while it is read.
    *
-   * @throws ApiError upload_limit_reached, upload_limit_reached_in_workspace, with `Retry-After`, before the request has any effect
+   * @throws ApiError upload_limit_reached, with `Retry-After`, before the request has any effect
    */
   admit(context: Context<Env>, { tenant_id, user_id }: Caller): void {
     const { per_user, per_workspace } = this.#max;
@@ -45,14 +46,20 @@ export class UploadLimit {
     const length = context.req.header("content-length");
     if (length === "0" || (length === undefined && raw.body === null)) return;
     const budgets: Budget[] = [
-      { key: `${tenant_id} ${user_id}`, max: per_user, error: "upload_limit_reached" },
-      { key: tenant_id, max: per_workspace, error: "upload_limit_reached_in_workspace" },
+      {
+        key: `${tenant_id} ${user_id}`,
+        max: per_user,
+        sender: `The user ${user_id}`,
+        setting: "THREADMILL_MAX_UPLOAD_PER_USER",
+      },
+      { key: tenant_id, max: per_workspace, sender: "The workspace", setting: "THREADMILL_MAX_UPLOAD_PER_WORKSPACE" },
     ];
-    for (const { key, max, error } of budgets) {
+    for (const { key, max, sender, setting } of budgets) {
       const excess = max === undefined ? -1 : this.#usedOf(key, max) - max;
       if (excess < 0) continue;
       const retry_after_s = Math.floor((excess / (max as number)) * 60) + 1;
-      throw new ApiError(error, { user_id, max }, undefined, { "retry-after": String(retry_after_s) });
+      const headers = { "retry-after": String(retry_after_s) };
+      throw Object.assign(new ApiError("upload_limit_reached", { sender, max, setting }), { headers });
     }
     const count = (bytes: number) => {
       for (const { key, max } of budgets) if (max !== undefined) this.#add(key, max, bytes);
