@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { deferRunTrees, type Singletons } from "./deferred-run-trees.ts";
 import { firstFound, formatOf, load, locate, type ModuleFormat, type PackageCopy } from "./packages.ts";
 
 /** The graph's own copies of the LangGraph modules, because host and graph exchange instances (messages, Send, Command, checkpointer). */
@@ -56,6 +57,8 @@ async function loadLibrary(langgraph: string, messages: string, format: ModuleFo
   // LangGraph's own dependencies may be installed in its node_modules folder.
   const loadDependency = (specifier: string) =>
     load(locateFirst(specifier, [langgraph, import.meta.url], format), format);
+  const singletons = await load(locate("@langchain/core/singletons", { from: messages, format }), format);
+  deferRunTrees(singletons as Singletons);
   return {
     messages: (await load(messages, format)) as Library["messages"],
     langgraph: (await load(langgraph, format)) as Library["langgraph"],
