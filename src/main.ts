@@ -26,10 +26,9 @@ import {
   createWebhookSender,
   traceStoreIn,
 } from "./app/compose/engine.ts";
-import { experimentsOptions, synchronousOf } from "./app/compose/experiments.ts";
 import { createEncryption, hostStarter, pythonProcesses } from "./app/compose/graph-hosts.ts";
 import { createHttp } from "./app/compose/http.ts";
-import { openData } from "./app/compose/open-data.ts";
+import { experimentsOptions, openData, synchronousOf } from "./app/compose/open-data.ts";
 import { metricsExports } from "./app/compose/otlp.ts";
 import type { DeploymentFront } from "./app/deployment-front.ts";
 import { fetchAsUser } from "./app/fetch-as-user.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
 import { traceStoreIn } from "../../src/app/compose/engine.ts";
-import { experimentsOptions } from "../../src/app/compose/experiments.ts";
+import { experimentsOptions } from "../../src/app/compose/open-data.ts";
 import { traceCollector } from "../../src/control-plane/reconcile/trace-collector.ts";
 import { createExperimentsService } from "../../src/experiments/worker/experiments-service.ts";
 import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";

@@ -8,6 +8,8 @@ import {
   noteData,
 } from "../../agent-server/storage/data-check.ts";
 import { expireLeases, shiftFutureRuns } from "../../agent-server/storage/run-leases.ts";
+import type { Config } from "../../config/config.ts";
+import type { ExperimentsOptions } from "../../experiments/worker/experiments-service.ts";
 import { EXPERIMENT_CONNECTIONS, TRACE_CONNECTIONS } from "../../experiments/worker/experiments-service.ts";
 import { type Database, maxConnections } from "../../platform/database/database.ts";
 import { migrate } from "../../platform/database/migrate.ts";
@@ -17,6 +19,7 @@ import { openSqlite } from "../../platform/database/sqlite/sqlite.ts";
 import { steadyClock, systemClock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { traceBackend } from "./otlp.ts";
 
 export interface DataLocation {
   data_dir: string;
@@ -121,3 +124,19 @@ export async function openDatabase(
 /** On SQLite, the experiments have a separate file, so that uploads do not block runs. */
 export const fileOf = ({ data_dir }: Pick<DataLocation, "data_dir">, part: Part): string =>
   join(data_dir, part === "agents" ? "threadmill.db" : "experiments.db");
+
+export const experimentsOptions = (config: Config, log: Log): ExperimentsOptions => ({
+  database: config.database_url
+    ? { url: config.database_url }
+    : { file: fileOf(config, "experiments"), synchronous: synchronousOf(config) },
+  log_level: config.log_level,
+  span_export: spanExportOf(config, log),
+});
+
+/** Durability of a commit: with `serve` it survives a power failure, with `dev` a crash of the process. */
+export const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "serve" ? "full" : "normal");
+
+function spanExportOf(config: Config, log: Log): ExperimentsOptions["span_export"] {
+  const backend = traceBackend(config, log);
+  return backend && { ...backend, includes_ingested: config.otlp_export === "all", has_payloads: config.otlp_payloads };
+}
