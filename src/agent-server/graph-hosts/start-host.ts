@@ -98,8 +98,10 @@ export const startInProcess =
       },
       async terminate() {
         isTerminating = true;
+        // The ID of a process that has ended may belong to another one.
+        if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
         try {
-          if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+          process.kill(-child.pid, "SIGKILL");
         } catch {
           // It has just ended.
         }
