@@ -26,8 +26,8 @@ describe.each(databases)("the thread protocol on %s", (database) => {
 
   const open = (thread_id: string, selection: object = {}, headers: Record<string, string> = {}) =>
     openStream(api.service, `/threads/${thread_id}/stream/events`, headers, { channels: CHANNELS, ...selection });
-  const command = (thread_id: string, method: string, params: object = {}) =>
-    api.post(`/threads/${thread_id}/commands`, { id: 7, method, params });
+  const command = (thread_id: string, method: string, params: object = {}, headers: Record<string, string> = {}) =>
+    api.call("POST", `/threads/${thread_id}/commands`, { id: 7, method, params }, headers);
   const start = (thread_id: string, assistant_id: string, input: unknown) =>
     command(thread_id, "run.start", { assistant_id, input });
 
@@ -229,6 +229,35 @@ describe.each(databases)("the thread protocol on %s", (database) => {
     await start(thread_id, "chain", { steps: ["late"] });
     expect(rootEvents(await late.until((so_far) => ended(so_far)))).toEqual(["running", "completed"]);
     await late.hangUp();
+  });
+
+  it("streams the end of a run to the Python client whose stream is opened after it, once", async () => {
+    const python = { "user-agent": "langgraph-sdk-py/0.4.14" };
+    const ends = { channels: ["lifecycle", "input"] };
+    const thread_id = crypto.randomUUID();
+    const startByPython = async (step: string): Promise<string> => {
+      const params = { assistant_id: "chain", input: { steps: [step] } };
+      return (await command(thread_id, "run.start", params, python)).result.run_id;
+    };
+    const runIds = (events: Wire[]) => [...new Set(events.map(({ data }) => data.params.data.run_id))];
+    // The server may learn later than the next start that a client has closed its stream.
+    const streams = [];
+    for (const step of ["first", "second", "third"]) {
+      const run_id = await startByPython(step);
+      await api.join({ thread_id, run_id });
+      const waits = await open(thread_id, ends, python);
+      expect(runIds(await waits.until((so_far) => ended(so_far)))).toEqual([run_id]);
+      streams.push(waits);
+    }
+    const waits = await open(thread_id, ends, python);
+    const known = await startByPython("known");
+    expect(runIds(await waits.until((so_far) => ended(so_far)))).toEqual([known]);
+    const again = await startByPython("again");
+    expect(runIds(await waits.until((so_far) => ended(so_far, 2)))).toEqual([known, again]);
+    const late = await open(thread_id, ends, python);
+    const next = await startByPython("next");
+    expect(runIds(await late.until((so_far) => ended(so_far)))).toEqual([next]);
+    for (const stream of [...streams, waits, late]) await stream.hangUp();
   });
 
   it("streams the end of a run to a client that connects again after the run that was queued behind it has started", async () => {

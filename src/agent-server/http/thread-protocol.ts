@@ -43,7 +43,12 @@ export function serveThreadProtocol(app: App, options: ThreadProtocolOptions): v
     app,
     sendCommand,
     async ({ caller, params, body, context }) => {
-      return context.json(await thread_commands.execute(senderOf(caller, context), params.thread_id, body));
+      const { thread_id } = params;
+      const response = await thread_commands.execute(senderOf(caller, context), thread_id, body);
+      const since = response.type === "success" ? response.meta.applied_through_seq : undefined;
+      if (since !== undefined && isPythonClient(context.req.header("user-agent")))
+        thread_streams.startedByPython(thread_id, since);
+      return context.json(response);
     },
     errors,
   );
@@ -221,6 +226,7 @@ class ThreadSocket {
       this.#position ??= after;
       void this.#stream(events, reader.signal);
     } else {
+      reader.abort(new Error("The reader of the connection has these events."));
       await events.return(undefined);
     }
     this.#subscriptions.set(subscription_id, { isSelected: selector(filter), seen: after });

@@ -9,8 +9,15 @@ import { PROTOCOL_PREFIX } from "../../graph-hosts/host.ts";
 import { listActiveRuns } from "../../storage/runs.ts";
 import type { ThreadRow } from "../../storage/schema.ts";
 import { findThread, isThreadId } from "../../storage/threads.ts";
-import { type ProtocolEvent, ProtocolEvents, selector, seqOf, splitSeq } from "./protocol-events.ts";
-import { type Replay, replayForPython, toPythonEvent } from "./python-client.ts";
+import { type ProtocolEvent, ProtocolEvents, selector, seqBefore, seqOf, splitSeq } from "./protocol-events.ts";
+import {
+  type Replay,
+  type RunWatch,
+  replayForPython,
+  toPythonEvent,
+  UnwatchedRuns,
+  waitsForEnd,
+} from "./python-client.ts";
 
 /** A client that has lost its connection, or opens its stream only after its run has started, does so within this time. */
 const RECENT_MS = 10_000;
@@ -30,10 +37,20 @@ export class ThreadStreams {
   readonly #events = new ProtocolEvents();
   /** Runs whose end a reader in this process has received. */
   readonly #readEnds = new Set<string>();
+  readonly #unwatchedRuns = new UnwatchedRuns(RECENT_MS);
   readonly #batches = new WeakMap<readonly ThreadEvent[], readonly ProtocolEvent[] | undefined>();
 
   constructor(context: AgentContext) {
     this.#context = context;
+  }
+
+  /**
+   * Called when the Python client has started a run.
+   *
+   * @param since the `seq` of the last event before the run
+   */
+  startedByPython(thread_id: string, since: number): void {
+    this.#unwatchedRuns.add(thread_id, since);
   }
 
   /**
@@ -63,8 +80,17 @@ export class ThreadStreams {
     { since, channels }: Pick<EventSelection, "since" | "channels">,
     { signal, isPython }: StreamOptions,
   ): Promise<{ after: number; events: AsyncGenerator<readonly ProtocolEvent[]> }> {
-    const startOf = (thread: ThreadRow) => this.#startOf(thread, since, isPython ? replayForPython(channels) : "ended");
-    const adapt = (events: AsyncGenerator<readonly ProtocolEvent[]>) => (isPython ? forPython(events) : events);
+    const replay = isPython ? replayForPython(channels) : "ended";
+    const startOf = async (thread: ThreadRow) => {
+      const start = await this.#startOf(thread, since, replay);
+      if (!isPython || !waitsForEnd(channels)) return start;
+      watch = this.#unwatchedRuns.watch(thread_id, signal);
+      const { missed_since } = watch;
+      return since === undefined && missed_since !== undefined ? this.#startOf(thread, missed_since, replay) : start;
+    };
+    let watch: RunWatch | undefined;
+    const adapt = (events: AsyncGenerator<readonly ProtocolEvent[]>) =>
+      isPython ? forPython(events, (since) => watch?.ended(since)) : events;
     const thread = await this.#find(caller, thread_id);
     if (!thread) {
       const created = () => this.#created(caller, thread_id, signal);
@@ -182,8 +208,17 @@ export interface StreamOptions {
   isPython: boolean;
 }
 
-async function* forPython(batches: AsyncGenerator<readonly ProtocolEvent[]>): AsyncGenerator<readonly ProtocolEvent[]> {
-  for await (const events of batches) yield events.map(toPythonEvent);
+async function* forPython(
+  batches: AsyncGenerator<readonly ProtocolEvent[]>,
+  onEnd: (since: number) => void,
+): AsyncGenerator<readonly ProtocolEvent[]> {
+  for await (const events of batches) {
+    for (const { seq } of events) {
+      const { run_seq, event } = splitSeq(seq);
+      if (event === Infinity) onEnd(seqBefore({ seq: run_seq }));
+    }
+    yield events.map(toPythonEvent);
+  }
 }
 
 async function* select(
