@@ -81,7 +81,7 @@ const COMMANDS = [
 
 /** Projects with packages of their own, installed from the registry. */
 const PACKAGE = [
-  "test/engine/{author-imports,own-packages,provided-packages,provider-embeddings}.test.ts",
+  "test/engine/{author-imports,judge-example,own-packages,provided-packages,provider-embeddings}.test.ts",
   "test/docs/{own-project,python,tracing}.test.ts",
   "test/control/{custom-auth,python-build}.test.ts",
   "test/package/image.test.ts",

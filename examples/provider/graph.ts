@@ -1,7 +1,7 @@
 import { AIMessage, SystemMessage } from "@langchain/core/messages";
+import { loadModel } from "../shared/model.ts";
 import { buildDesk } from "../support-desk/graph.ts";
 import { tools } from "../support-desk/tools.ts";
-import { loadModel } from "./model.ts";
 
 const PROMPT = new SystemMessage(
   "You are a friendly support agent. Look up an order before you answer questions about it. Refund only the requested amount.",
