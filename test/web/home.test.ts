@@ -4,7 +4,7 @@ import { describeInBrowser, expectAccessible, hueOf, THEMES, takePictures, WebTe
 
 /** Lowest contrast of the dots before names, over all hues and all backgrounds. */
 const LOWEST_CONTRAST = `(() => {
-  const dot = document.querySelector("[style*='--hue']");
+  const dot = document.querySelector(".bg-hue");
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const luminance = (color) => {
     canvas.fillStyle = color;

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { experimentOf } from "../experiments/experiment.ts";
 import { run, type TestRun, TraceClient } from "../traces/trace-client.ts";
 import { AGO, describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
 import { QUESTION, sendAgentTrace } from "./sample-traces.ts";
@@ -222,6 +223,32 @@ describeInBrowser("the pages of annotation queues", () => {
     await page.getByRole("button", { name: "Add feedback" }).waitFor();
     await page.goto(`${web.url}/app/queues`);
     await page.getByRole("row", { name: /fresh/ }).waitFor();
+  });
+
+  it("get rows of experiments, also of uploaded ones, which have no trace", async () => {
+    const upload = experimentOf(2, () => [], { dataset_name: "parcels", experiment_name: "uploaded" });
+    const { experiment, dataset } = await post("/api/v1/datasets/upload-experiment", upload);
+    const queue = await post(API, { name: "rows" });
+    const page = await web.open(`/experiments/sessions/${experiment.id}`);
+    const add = async () => {
+      await page.getByRole("dialog").getByRole("button", { name: "Add to queue" }).click();
+      await page.getByRole("combobox", { name: "Queue" }).click();
+      await page.getByRole("option", { name: "rows" }).click();
+      await page.getByRole("button", { name: "Add run" }).click();
+      await page.getByText("Run added to the queue").first().waitFor();
+    };
+    const rows = page.getByRole("table").getByRole("row");
+    await rows.nth(1).click();
+    await add();
+    await page.goto(`${web.url}/app/experiments/datasets/${dataset.id}/compare?experiments=${experiment.id}`);
+    await page.getByRole("table", { name: "Examples" }).getByRole("row").last().click();
+    await add();
+    await page.goto(`${web.url}/app/queues/${queue.id}`);
+    await page.getByText("Input", { exact: true }).waitFor();
+    await done(page).click();
+    await progress(page, "1 of 2");
+    await page.getByRole("link", { name: "Open trace" }).click();
+    await page.waitForURL(new RegExp(`/app/experiments/sessions/${experiment.id}`));
   });
 
   it("say that a queue does not exist, and fit on a small phone", async () => {

@@ -6,6 +6,7 @@ import { classes, DetailSection } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { AddToQueue } from "../../traces/run/add-to-queue.tsx";
 import { Payload } from "../../traces/run/payload.tsx";
 import { RunTraceLink } from "../../traces/trace-link.tsx";
 import type { Key } from "../compare/view.ts";
@@ -49,7 +50,10 @@ function Detail({ run, keys }: { run: ExperimentRun; keys: readonly Key[] }) {
   const metadata = run.extra?.metadata as object | undefined;
   return (
     <div className="grid gap-5">
-      <RunTraceLink run_id={run.id} label="Open trace" />
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1 text-table">
+        <RunTraceLink run_id={run.id} label="Open trace" />
+        <AddToQueue run_id={run.id} />
+      </div>
       {example?.name && <p className="text-table text-text-2">Example {example.name}</p>}
       {run.error !== null && (
         <DetailSection title="Error">

@@ -1,4 +1,4 @@
-import { DatabaseZap, ListPlus, MoreHorizontal, Share2, Terminal } from "lucide-react";
+import { DatabaseZap, MoreHorizontal, Share2, Terminal } from "lucide-react";
 import { useState } from "react";
 import type { ExperimentRun } from "../../../../../src/experiments/contract/runs.ts";
 import { useCredentials } from "../../../api/credentials.ts";
@@ -13,7 +13,7 @@ import { ShareDialog } from "./share.tsx";
 
 export function RunActions({ run }: { run: ExperimentRun }) {
   const { key } = useCredentials();
-  const [open, setOpen] = useState<"dataset" | "queue" | "share">();
+  const [open, setOpen] = useState<"dataset" | "share">();
   const copyCurl = async () => {
     const header = key ? ' \\\n  -H "x-api-key: $LANGSMITH_API_KEY"' : "";
     await navigator.clipboard.writeText(`curl -s ${API_URL}/api/v1/runs/${run.id}${header}`);
@@ -25,9 +25,7 @@ export function RunActions({ run }: { run: ExperimentRun }) {
       <Button small onClick={() => setOpen("dataset")}>
         <DatabaseZap size={13} aria-hidden /> Add to dataset
       </Button>
-      <Button small onClick={() => setOpen("queue")}>
-        <ListPlus size={13} aria-hidden /> Add to queue
-      </Button>
+      <AddToQueue run_id={run.id} />
       <Button small onClick={() => setOpen("share")}>
         <Share2 size={13} aria-hidden /> {run.share_token ? "Shared" : "Share"}
       </Button>
@@ -39,7 +37,6 @@ export function RunActions({ run }: { run: ExperimentRun }) {
       {open === "dataset" && (
         <AddToDataset inputs={run.inputs} outputs={run.outputs} run_id={run.id} onClose={() => setOpen(undefined)} />
       )}
-      {open === "queue" && <AddToQueue run={run} onClose={() => setOpen(undefined)} />}
       {open === "share" && <ShareDialog run={run} onClose={() => setOpen(undefined)} />}
     </>
   );

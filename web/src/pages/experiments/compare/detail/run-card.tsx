@@ -3,6 +3,7 @@ import type { ExampleWithRuns } from "../../../../../../src/experiments/contract
 import { delta, duration } from "../../../../ui/format.ts";
 import { JsonTree } from "../../../../ui/json-tree.tsx";
 import { Status } from "../../../../ui/status.tsx";
+import { AddToQueue } from "../../../traces/run/add-to-queue.tsx";
 import { RunTraceLink } from "../../../traces/trace-link.tsx";
 import { UntestedChange } from "../change-mark.tsx";
 import type { View } from "../view.ts";
@@ -51,6 +52,7 @@ export function RunCard({
           Open run
         </Link>
         <RunTraceLink run_id={run.id} />
+        <AddToQueue run_id={run.id} />
       </div>
       {run.error !== null && (
         <pre className="max-h-60 overflow-auto whitespace-pre-wrap break-words rounded-lg bg-error-bg px-3 py-2 text-error">
