@@ -36,7 +36,7 @@ const UNIT = [
 const FAULTS = [
   "test/crash/{durability,ledger,python-hosts,readers}.test.ts",
   "test/{faults,model}/**/*.test.ts",
-  "test/engine/{database-faults,roles,rollout,shared-data,worker-processes}.test.ts",
+  "test/engine/{database-faults,pgbouncer,roles,rollout,shared-data,worker-processes}.test.ts",
 ];
 
 /** Kills and random requests of the parts around the engine. Suites of `npm test` run their statements on both databases. */

@@ -152,6 +152,10 @@ export function readConfig(
   const { default_assistants_json, ...runs } = readSection(runSettings, flags, env);
   const { oidc_issuer, oidc_audience, oidc_scopes, ...oauth } = readSection(oauthSettings, flags, env);
   const storage = readSection(storageSettings, flags, env);
+  if (storage.database_pooler_url && !storage.database_url)
+    throw new ConfigError(
+      "THREADMILL_DATABASE_POOLER_URL requires DATABASE_URL, the URL of the Postgres database without PgBouncer.",
+    );
   const tracing = readSection(tracingSettings, flags, env);
   requireRole(command, server, { ...storage, ...deployments });
   // The process and its worker processes have roles, and share the data folder.
@@ -263,7 +267,10 @@ function requireNodeVersion({ node_version: version = null }: JsonObject, file: 
 /** Never passed to graphs, even if langgraph.json names them. */
 const ALWAYS_WITHHELD = ["THREADMILL_ENCRYPTION_KEYS", "THREADMILL_ENCRYPTION_KEYS_FILE"];
 /** Secrets of this process. Graphs do not inherit them, because the author of a graph is not always the operator. */
-const WITHHELD = ["API_KEYS", "THREADMILL_DATABASE_URL", "THREADMILL_WEBHOOK_SECRET", ...ALWAYS_WITHHELD];
+const WITHHELD = [
+  ...["API_KEYS", "THREADMILL_DATABASE_URL", "THREADMILL_DATABASE_POOLER_URL", "THREADMILL_WEBHOOK_SECRET"],
+  ...ALWAYS_WITHHELD,
+];
 /**
  * Not inherited by graphs if the value is the URL of the service's own database. Another value may be the URL of a database that
  * graphs use.

@@ -63,6 +63,10 @@ describe("a setting", () => {
       "--database-url (or THREADMILL_DATABASE_URL) must have the form postgres://user:password@host:5432/database.",
     ],
     [
+      { THREADMILL_DATABASE_POOLER_URL: "postgres://a/a" },
+      "THREADMILL_DATABASE_POOLER_URL requires DATABASE_URL, the URL of the Postgres database without PgBouncer.",
+    ],
+    [
       { THREADMILL_OIDC_ISSUER: "https://issuer.example" },
       "THREADMILL_OIDC_ISSUER and THREADMILL_OIDC_AUDIENCE must be set together.",
     ],

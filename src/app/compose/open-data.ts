@@ -24,6 +24,7 @@ import { traceBackend } from "./otlp.ts";
 export interface DataLocation {
   data_dir: string;
   database_url: string | undefined;
+  database_pooler_url?: string | undefined;
   lease_ms?: number;
   share_data?: boolean;
   /** The only part of the service that the process serves. If undefined, it serves all parts. */
@@ -114,8 +115,11 @@ export async function openDatabase(
   log: Log,
   part: Part = "agents",
 ): Promise<Database> {
-  const { database_url: url, lease_ms } = location;
-  if (url) return (await import("../../platform/database/postgres/postgres.ts")).openPostgres({ url, log, lease_ms });
+  const { database_url: url, database_pooler_url: pooler_url, lease_ms } = location;
+  if (url) {
+    const { openPostgres } = await import("../../platform/database/postgres/postgres.ts");
+    return openPostgres({ url, pooler_url, log, lease_ms });
+  }
   // Processes that share a file must use the same clock.
   const clock = location.share_data ? systemClock : steadyClock();
   return openSqlite({ file: fileOf(location, part), synchronous, clock });
@@ -127,7 +131,7 @@ export const fileOf = ({ data_dir }: Pick<DataLocation, "data_dir">, part: Part)
 
 export const experimentsOptions = (config: Config, log: Log): ExperimentsOptions => ({
   database: config.database_url
-    ? { url: config.database_url }
+    ? { url: config.database_url, pooler_url: config.database_pooler_url }
     : { file: fileOf(config, "experiments"), synchronous: synchronousOf(config) },
   log_level: config.log_level,
   span_export: spanExportOf(config, log),

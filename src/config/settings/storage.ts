@@ -15,6 +15,12 @@ export const storageSettings = {
         "Postgres database: `postgres://user:password@host:5432/database`. `THREADMILL_DATABASE_URL` takes precedence and is never passed to graphs, so graphs can use a different `DATABASE_URL`. `POSTGRES_URI` has the lowest precedence.",
     },
   ),
+  database_pooler_url: setting("THREADMILL_DATABASE_POOLER_URL", readDatabaseUrl, {
+    secret: true,
+    shown_default: "none",
+    meaning:
+      "URL of PgBouncer in transaction mode, in front of the same Postgres database. All queries use it. One connection per process, for notifications, and those of deployments continue to use `--database-url`.",
+  }),
   data_dir: setting(["--data <folder>", "THREADMILL_DATA"], (folder) => resolve(folder), {
     visibility: "public",
     default: ".threadmill",

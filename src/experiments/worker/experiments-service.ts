@@ -28,7 +28,7 @@ export const TRACE_CONNECTIONS = maxConnections(POOL_SIZE);
 export const EXPERIMENT_CONNECTIONS = Object.keys(MEMORY_MB).length * TRACE_CONNECTIONS;
 
 export interface ExperimentsOptions {
-  database: { file: string; synchronous: "full" | "normal" } | { url: string };
+  database: { file: string; synchronous: "full" | "normal" } | { url: string; pooler_url: string | undefined };
   log_level: string;
   /** Undefined if traces are not exported. */
   span_export: SpanExportOptions | undefined;

@@ -18,7 +18,7 @@ const { database: location, log_level, worker, cache_mb, pool_size, span_export 
 const log = createLog(log_level);
 const database =
   "url" in location
-    ? (await import("../../platform/database/postgres/postgres.ts")).openPostgres({ url: location.url, log, pool_size })
+    ? (await import("../../platform/database/postgres/postgres.ts")).openPostgres({ ...location, log, pool_size })
     : openSqlite({
         ...location,
         clock: systemClock,

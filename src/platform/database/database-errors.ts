@@ -10,10 +10,10 @@ export class DatabaseUnavailableError extends Error {
 export class EncryptionUnavailableError extends DatabaseUnavailableError {}
 
 /**
- * SQLSTATEs of Postgres: the connection failed (08), too many connections (53300), the server is starting or closed the session (57P0x),
+ * SQLSTATEs of Postgres: the connection failed (08; PgBouncer reports all of its errors as 08P01), too many connections (53300), the server is starting or closed the session (57P0x),
  * the transaction was idle for too long (25P03), the server has become a standby (25006).
  */
-const CONNECTION_STATES = /^(08(000|001|003|004|006|007)|53300|57P0[123]|25P03|25006)$/;
+const CONNECTION_STATES = /^(08(000|001|003|004|006|007|P01)|53300|57P0[123]|25P03|25006)$/;
 /** Out of memory or disk (53), statement or lock timeout (57014, 55P03), conflict after the last attempt (40001, 40P01). */
 const BUSY_STATES = /^(53...|57014|55P03|40001|40P01)$/;
 const SYSTEM_ERRORS = new Set([

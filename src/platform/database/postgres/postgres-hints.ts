@@ -3,7 +3,7 @@ import pg from "pg";
 import type { Log } from "../../lib/log.ts";
 import { withTimeout } from "../../lib/signal.ts";
 import { type Hint, type Hints, LocalHints } from "../hints.ts";
-import type { PostgresPool } from "./postgres-pool.ts";
+import type { PostgresPool, StatementNames } from "./postgres-pool.ts";
 
 /** Returns the notification channel. Deployments that share a database each have their own schema and their own channel. */
 function channelOf(url: string): string {
@@ -38,6 +38,7 @@ interface PostgresHintsOptions {
   config: pg.ClientConfig;
   worker_id: number;
   pool: PostgresPool;
+  names: StatementNames;
   log: Log;
 }
 
@@ -139,9 +140,10 @@ export class PostgresHints implements Hints {
     this.#unsent.clear();
     const payloads = hints.map((hint) => `${this.#sender} ${hint}`);
     const text = "select pg_notify($1, payload) from unnest($2::text[]) as payload";
-    await this.#options.pool
-      .use((client) => client.query({ name: "threadmill_notify", text, values: [this.#channel, payloads] }))
-      .catch((error: Error) => this.#options.log.debug({ error: error.message }, "sending notifications failed"));
+    const { pool, names, log } = this.#options;
+    await pool
+      .use((client) => client.query({ name: names.nameOf(text), text, values: [this.#channel, payloads] }))
+      .catch((error: Error) => log.debug({ error: error.message }, "sending notifications failed"));
   }
 
   #receive(payload: string): void {

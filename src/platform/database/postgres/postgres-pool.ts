@@ -5,7 +5,7 @@ import { DatabaseUnavailableError, isDisconnected } from "../database-errors.ts"
 export interface PoolOptions {
   config: pg.PoolConfig;
   /** Statements that each new connection executes first. */
-  prepare: string;
+  prepare?: string;
   /** Maximum connections. */
   size: number;
   log: Log;
@@ -97,7 +97,7 @@ export class PostgresPool {
       min: 1,
       max: size,
       connectionTimeoutMillis: CONNECT_MS,
-      onConnect: async (client) => void (await client.query(prepare)),
+      ...(prepare !== undefined && { onConnect: async (client) => void (await client.query(prepare)) }),
     });
     // Without listeners, the error of a broken connection ends the process. The pool replaces the connection, but listens to idle
     // connections only, and a connection in use may break between two queries of a transaction.
@@ -163,12 +163,18 @@ const MAX_COUNTED = 1_000;
 export class StatementNames {
   readonly #names = new Map<string, string>();
   readonly #uses = new Map<string, number>();
+  readonly #max: number;
   #last = 0;
+
+  /** @param max 0 for connections that keep no statements */
+  constructor({ max = MAX_NAMES }: { max?: number } = {}) {
+    this.#max = max;
+  }
 
   /** Returns undefined if the statement is not used often, or if there are too many. */
   nameOf(text: string): string | undefined {
     const known = this.#names.get(text);
-    if (known !== undefined || this.#names.size === MAX_NAMES) return known;
+    if (known !== undefined || this.#names.size === this.#max) return known;
     const uses = (this.#uses.get(text) ?? 0) + 1;
     if (uses < NAMED_AT) {
       if (this.#uses.size === MAX_COUNTED) this.#uses.clear();

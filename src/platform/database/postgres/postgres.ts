@@ -27,6 +27,11 @@ import { isOutdated, PostgresPool, StatementNames } from "./postgres-pool.ts";
 
 export interface PostgresOptions {
   url: string;
+  /**
+   * URL of PgBouncer in transaction mode, which leads to the same database. All queries use it. Only the connection for hints uses `url`,
+   * because it listens for notifications and holds the lock that shows the presence of the process.
+   */
+  pooler_url?: string | undefined;
   log: Log;
   /** Maximum connections for queries. One more connection is for hints. */
   pool_size?: number;
@@ -88,7 +93,8 @@ const types: pg.CustomTypesConfig = {
 };
 
 /** Opens a Postgres database. The connections of the pool are opened when they are needed. */
-export function openPostgres({ url, log, pool_size: size = POOL_SIZE, lease_ms = 4_000 }: PostgresOptions): Database {
+export function openPostgres(options: PostgresOptions): Database {
+  const { url, pooler_url, log, pool_size: size = POOL_SIZE, lease_ms = 4_000 } = options;
   const worker_id = randomInt(1, 2 ** 31 - 1);
   const config: pg.PoolConfig = {
     connectionString: withoutApplicationName(url),
@@ -97,15 +103,19 @@ export function openPostgres({ url, log, pool_size: size = POOL_SIZE, lease_ms =
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   };
-  // PgBouncer refuses these settings as startup parameters.
-  const prepare = `set lock_timeout = ${LOCK_TIMEOUT_MS}; set statement_timeout = ${STATEMENT_TIMEOUT_MS};
-    set idle_in_transaction_session_timeout = ${lease_ms}; ${presenceLock(worker_id)}`;
-  const pool = new PostgresPool({ config, prepare, size, log });
-  const hints = new PostgresHints({ config, worker_id, pool, log });
+  const timeouts = { lock_timeout: LOCK_TIMEOUT_MS, statement_timeout: STATEMENT_TIMEOUT_MS };
+  const settings = { ...timeouts, idle_in_transaction_session_timeout: lease_ms };
+  // PgBouncer refuses settings as startup parameters, and gives each transaction to any connection, with the settings of others.
+  const pool_options = pooler_url
+    ? { config: { ...config, connectionString: withoutApplicationName(pooler_url) } }
+    : { config, prepare: `${setAll(settings)} ${presenceLock(worker_id)}` };
+  const begin = pooler_url ? `begin; ${setAll(settings, "local")}` : "begin";
+  const names = new StatementNames(pooler_url ? { max: 0 } : {});
+  const pool = new PostgresPool({ ...pool_options, size, log });
+  const hints = new PostgresHints({ config, worker_id, pool, names, log });
   void hints.connect();
   const k = queryBuilder();
   const statements = new StatementCache();
-  const names = new StatementNames();
   const txOn = (send: Send, query_timeout = QUERY_TIMEOUT_MS) =>
     createTx(send, { k, statements, names, query_timeout });
   /** For statements outside of a transaction. */
@@ -119,7 +129,7 @@ export function openPostgres({ url, log, pool_size: size = POOL_SIZE, lease_ms =
       });
   const read = txOn(repeated((query) => pool.use((client) => client.query(query))));
   const write = async <T>(work: (tx: Tx) => Promise<T>, hint?: Hint, timeout_ms?: number) => {
-    const value = await inTransaction(pool, (client) => txOn((query) => client.query(query), timeout_ms), work);
+    const value = await inTransaction(pool, begin, (client) => txOn((query) => client.query(query), timeout_ms), work);
     if (hint) hints.emit(hint);
     return value;
   };
@@ -154,6 +164,11 @@ export function openPostgres({ url, log, pool_size: size = POOL_SIZE, lease_ms =
     },
   };
 }
+
+const setAll = (settings: Record<string, number>, scope: "session" | "local" = "session"): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `set ${scope} ${name} = ${value};`)
+    .join(" ");
 
 /** {@link freeLocksOf} finds connections by this name. */
 const applicationName = (worker_id: number): string => `threadmill ${worker_id}`;
@@ -210,13 +225,14 @@ const withTimeout = (text: string) => ({ text, query_timeout: QUERY_TIMEOUT_MS }
 
 async function inTransaction<T>(
   pool: PostgresPool,
+  begin: string,
   txOf: (client: pg.PoolClient) => Tx,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   for (let repeat = 0; ; repeat++) {
     try {
       return await pool.use(async (client) => {
-        await client.query(withTimeout("begin"));
+        await client.query(withTimeout(begin));
         try {
           const value = await work(txOf(client));
           await client.query(withTimeout("commit"));
