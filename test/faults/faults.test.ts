@@ -29,6 +29,7 @@ describe("three processes on a Postgres of their own", () => {
         cuts: isLong ? 3 : 1,
         swallowed_ms: isLong ? 30_000 : 8_000,
         restarts: COUNTS.faults,
+        failovers: isLong ? 3 : 1,
         few_ms: isLong ? 30_000 : 6_000,
         clients: isLong ? 24 : 8,
         poison: isLong ? 8 : 3,

@@ -3,7 +3,7 @@ import { appendFileSync } from "node:fs";
 /** Steps of each run (test/graphs/faults). */
 export const STEPS = 8;
 
-export type Fault = "frozen" | "killed" | "swallowed" | "restarted" | "few connections" | "poison";
+export type Fault = "frozen" | "killed" | "swallowed" | "restarted" | "failed over" | "few connections" | "poison";
 
 /** What happened; times in ms since the epoch, of the one machine. */
 export type Entry = { t: number } & (

@@ -20,6 +20,8 @@ export interface Counts {
   cuts: number;
   swallowed_ms: number;
   restarts: number;
+  /** Times that the server of the database is replaced by its standby. */
+  failovers: number;
   few_ms: number;
   clients: number;
   /** Runs that end their host, each in one of three ways, and runs beside them that do not. */
@@ -46,7 +48,6 @@ interface Member {
 /** Plays faults against three processes on one Postgres, under load, and writes down what happens. */
 export async function play(counts: Counts, { seed, file }: { seed: number; file: string }): Promise<void> {
   const note = noteIn(file);
-  const postgres = await PostgresServer.start();
   const data = mkdtempSync(join(tmpdir(), "threadmill-faults-"));
   const members: Member[] = [];
   const start = (port: number, proxy: TcpProxy) =>
@@ -58,15 +59,16 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
       flags: ["--only", "agents"],
       env: { THREADMILL_HOSTS: "1", THREADMILL_HOST_MEMORY: "128MiB", THREADMILL_LEASE: `${LEASE_MS}ms` },
     });
+  const postgres = await PostgresServer.start();
+  const world: World = { postgres, members, start, note, file, random: randomOf(seed), counts };
   try {
     for (let i = 0; i < 3; i++) {
       const [port, proxy] = [await freePort(), await startProxy(postgres.url)];
       members.push({ port, proxy, server: await start(port, proxy) });
     }
     note({ kind: "begin", seed, lease_ms: LEASE_MS, load: loadavg()[0] as number });
-    const faults = new Faults({ postgres, members, start, note, file, random: randomOf(seed), counts });
-    await faults.play();
-    const rows = await execute(postgres.url, "select run_id, status, attempt, epoch::int, graph_id from runs");
+    await new Faults(world).play();
+    const rows = await execute(world.postgres.url, "select run_id, status, attempt, epoch::int, graph_id from runs");
     for (const row of rows) note({ kind: "row", ...row } as Extract<Entry, { kind: "row" }>);
   } finally {
     for (const { server, proxy } of members) {
@@ -74,12 +76,13 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
       await server.ended;
       await proxy.close();
     }
-    postgres.remove();
+    world.postgres.remove();
     rmSync(data, { recursive: true, force: true });
   }
 }
 
 interface World {
+  /** The server that takes writes. */
   postgres: PostgresServer;
   members: Member[];
   start(port: number, proxy: TcpProxy): Promise<ServerProcess>;
@@ -107,6 +110,7 @@ class Faults {
     await this.#times(counts.kills, "killed", () => this.#kill());
     await this.#times(counts.cuts, "swallowed", () => this.#swallow());
     await this.#times(counts.restarts, "restarted", () => this.#restart());
+    await this.#times(counts.failovers, "failed over", () => this.#failOver());
     await this.#times(1, "few connections", () => this.#fewConnections());
     await this.#clients.stop();
     await this.#times(1, "poison", () => this.#poison());
@@ -170,10 +174,25 @@ class Faults {
     await pause(random.integer(0, 2_000));
     postgres.up();
     note({ kind: "over", fault: "restarted" });
-    const works = async ({ port }: Member) => {
-      while ((await this.#probe("restarted", port, "/threads")) !== 200) await pause(PROBE_MS);
-    };
-    await Promise.all(members.map(works));
+    await Promise.all(members.map((member) => this.#writes("restarted", member)));
+  }
+
+  /** The processes reach the standby for up to two seconds before it takes writes. */
+  async #failOver(): Promise<void> {
+    const { note, random, members, postgres } = this.#world;
+    const standby = await postgres.standby();
+    postgres.remove();
+    note({ kind: "fault", fault: "failed over" });
+    this.#world.postgres = standby;
+    for (const { proxy } of members) proxy.leadTo(standby.url);
+    await pause(random.integer(0, 2_000));
+    standby.promote();
+    note({ kind: "over", fault: "failed over" });
+    await Promise.all(members.map((member) => this.#writes("failed over", member)));
+  }
+
+  async #writes(fault: Fault, { port }: Member): Promise<void> {
+    while ((await this.#probe(fault, port, "/threads")) !== 200) await pause(PROBE_MS);
   }
 
   /** Three processes want 33. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execute } from "../support/postgres.ts";
 import { freePort } from "../support/process.ts";
+import { until } from "../support/until.ts";
 
 /** Debian keeps the programs of a server out of the PATH. */
 const DEBIAN = "/usr/lib/postgresql";
@@ -23,6 +24,8 @@ export class PostgresServer {
 
   private constructor(port: number) {
     this.#port = port;
+    // The server refuses to run as root.
+    if (process.getuid?.() === 0) chownSync(this.#dir, this.#idOf("-u"), this.#idOf("-g"));
   }
 
   static async start(): Promise<PostgresServer> {
@@ -35,14 +38,33 @@ export class PostgresServer {
     return `postgres://faults@127.0.0.1:${this.#port}/faults`;
   }
 
+  get #admin(): string {
+    return `postgres://postgres@127.0.0.1:${this.#port}/postgres`;
+  }
+
   async #create(): Promise<void> {
-    // The server refuses to run as root.
-    if (process.getuid?.() === 0) chownSync(this.#dir, this.#idOf("-u"), this.#idOf("-g"));
     this.#run("initdb", ["-D", this.#dir, "-U", "postgres", "-A", "trust", "--no-sync"]);
     this.up();
-    const admin = `postgres://postgres@127.0.0.1:${this.#port}/postgres`;
-    await execute(admin, "create role faults login");
-    await execute(admin, "create database faults owner faults");
+    await execute(this.#admin, "create role faults login");
+    await execute(this.#admin, "create database faults owner faults");
+  }
+
+  /** A standby of this server, which from then on acknowledges no commit that the standby does not have. */
+  async standby(): Promise<PostgresServer> {
+    const standby = new PostgresServer(await freePort());
+    const source = `host=127.0.0.1 port=${this.#port} user=postgres application_name=standby`;
+    standby.#run("pg_basebackup", ["-d", source, "-D", standby.#dir, "-R", "-X", "stream", "-c", "fast", "--no-sync"]);
+    standby.up();
+    await execute(this.#admin, "alter system set synchronous_standby_names = 'standby'");
+    await execute(this.#admin, "select pg_reload_conf()");
+    const states = "select from pg_stat_replication where sync_state = 'sync'";
+    await until("the standby has all commits", async () => (await execute(this.#admin, states)).length === 1);
+    return standby;
+  }
+
+  /** Makes a standby take writes. */
+  promote(): void {
+    this.#run("pg_ctl", ["-D", this.#dir, "-w", "promote"]);
   }
 
   /** Resolved when it takes connections; `fsync` stays on. */

@@ -7,13 +7,15 @@ export interface TcpProxy {
   url: string;
   /** Whether packets arrive; without that connections stay open and nothing comes through, also no news of their end. */
   carries(does: boolean): void;
+  /** New connections go to another server. */
+  leadTo(database_url: string): void;
   /** Ends all connections. */
   reset(): void;
   close(): Promise<void>;
 }
 
 export async function startProxy(database_url: string): Promise<TcpProxy> {
-  const target = new URL(database_url);
+  let target = new URL(database_url);
   const pairs = new Set<[Socket, Socket]>();
   let carrying = true;
   const server = createServer((near) => {
@@ -43,6 +45,9 @@ export async function startProxy(database_url: string): Promise<TcpProxy> {
     url: url.href,
     carries: (does) => {
       carrying = does;
+    },
+    leadTo: (other) => {
+      target = new URL(other);
     },
     reset,
     async close() {
