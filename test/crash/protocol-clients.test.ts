@@ -60,7 +60,9 @@ describe.each(databases)("a kill while an official client reads a stream on %s",
     const door = join(database.data_dir, "door");
     const threadId = v7();
     const agent = new HttpAgent({ url: `http://127.0.0.1:${port}/ag-ui/slow`, threadId, initialState: { door } });
-    const failed = expect(agent.runAgent()).rejects.toThrow();
+    const reads = Promise.withResolvers<void>();
+    const failed = expect(agent.runAgent({}, { onRunStartedEvent: () => reads.resolve() })).rejects.toThrow();
+    await reads.promise;
     // The client also rejects a promise that only it knows, when it cancels the reader of the broken response.
     const others = process.rawListeners("unhandledRejection") as NodeJS.UnhandledRejectionListener[];
     const unhandled: unknown[] = [];
