@@ -87,6 +87,22 @@ describeInBrowser("the runs", () => {
     await rowOf(page, running).getByText('{"steps":["in"').nth(1).waitFor();
   });
 
+  it("make an example of their input and output", async () => {
+    const run = await newRun({ assistant_id: "chain", input: { steps: ["in"] } });
+    const page = await web.open(`/runs?run=${run.run_id}`);
+    await page.getByRole("button", { name: "Add to dataset" }).click();
+    const dialog = page.getByRole("dialog", { name: "Add to dataset" });
+    await dialog.getByRole("textbox", { name: "Name" }).fill("chains");
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Add example" }).click();
+    await page.getByRole("heading", { name: "chains" }).waitFor();
+    const [dataset] = (await web.service.request("GET", "/api/v1/datasets?name=chains")).body;
+    const { body: examples } = await web.service.request("GET", `/api/v1/examples?dataset=${dataset.id}`);
+    expect(examples).toMatchObject([
+      { inputs: { steps: ["in"] }, outputs: { steps: ["in", "a", "b", "c"] }, source_run_id: run.run_id },
+    ]);
+  });
+
   it("are cancelled several at a time: the selected ones, or all that wait", async () => {
     const thread_id = await newThread();
     const [first, second, third] = [

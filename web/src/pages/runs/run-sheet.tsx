@@ -1,8 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { DatabaseZap } from "lucide-react";
+import { type ReactNode, useState } from "react";
 import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
+import { useMay } from "../../api/session.ts";
+import { Button } from "../../ui/button.tsx";
 import { Copy } from "../../ui/code-block.tsx";
 import { duration } from "../../ui/format.ts";
 import { JsonTree } from "../../ui/json-tree.tsx";
@@ -10,6 +13,7 @@ import { Sheet } from "../../ui/overlay/dialog.tsx";
 import { SplitButton } from "../../ui/overlay/split-button.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import { AddToDataset } from "../traces/run/add-to-dataset.tsx";
 import { RunTraceLink } from "../traces/trace-link.tsx";
 import { CANCEL_ACTIONS } from "./cancel-actions.ts";
 import { durationOf, isActive, Note, queueTimeOf, RunState } from "./columns.tsx";
@@ -67,6 +71,8 @@ function Detail({ run }: { run: RunOverviewItem }) {
   const request = useQuery(runRequestQuery(run));
   const hasOutput = !isActive(run) && run.error === null;
   const output = useQuery({ ...outputQuery(run), enabled: hasOutput });
+  const mayAdd = useMay("experiments") === true;
+  const [isAdding, setAdding] = useState(false);
   const now = Date.now();
   const { config, input, command, ...rest } = request.data?.kwargs ?? {};
   return (
@@ -110,6 +116,14 @@ function Detail({ run }: { run: RunOverviewItem }) {
       {command != null && <Json title="Command" value={command} />}
       {input != null && <Json title="Input" value={input} />}
       {hasOutput && output.data !== undefined && <Json title="Final state" value={output.data} />}
+      {mayAdd && input != null && output.data != null && (
+        <Button small className="justify-self-start" onClick={() => setAdding(true)}>
+          <DatabaseZap size={13} aria-hidden /> Add to dataset
+        </Button>
+      )}
+      {isAdding && (
+        <AddToDataset inputs={input} outputs={output.data} run_id={run.run_id} onClose={() => setAdding(false)} />
+      )}
       {output.error && <ErrorState error={output.error} retry={() => void output.refetch()} />}
       {request.data && <Json title="Settings" value={{ ...rest, config, metadata: request.data.metadata }} open={0} />}
     </div>
