@@ -228,7 +228,7 @@ describeInBrowser("the pages of annotation queues", () => {
   it("get rows of experiments, also of uploaded ones, which have no trace", async () => {
     const upload = experimentOf(2, () => [], { dataset_name: "parcels", experiment_name: "uploaded" });
     const { experiment, dataset } = await post("/api/v1/datasets/upload-experiment", upload);
-    const queue = await post(API, { name: "rows" });
+    await post(API, { name: "rows" });
     const page = await web.open(`/experiments/sessions/${experiment.id}`);
     const add = async () => {
       await page.getByRole("dialog").getByRole("button", { name: "Add to queue" }).click();
@@ -243,7 +243,8 @@ describeInBrowser("the pages of annotation queues", () => {
     await page.goto(`${web.url}/app/experiments/datasets/${dataset.id}/compare?experiments=${experiment.id}`);
     await page.getByRole("table", { name: "Examples" }).getByRole("row").last().click();
     await add();
-    await page.goto(`${web.url}/app/queues/${queue.id}`);
+    await page.goto(`${web.url}/app/inbox`);
+    await page.getByRole("navigation", { name: "Annotation queues" }).getByRole("link", { name: "rows (2)" }).click();
     await page.getByText("Input", { exact: true }).waitFor();
     await done(page).click();
     await progress(page, "1 of 2");

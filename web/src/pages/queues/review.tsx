@@ -14,7 +14,7 @@ import { Progress } from "../../ui/progress.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { Status } from "../../ui/status.tsx";
 import { EXPERIMENTS, exampleQuery } from "../experiments/queries.ts";
-import { TRACES } from "../traces/queries.ts";
+import { feedbackQuery, TRACES } from "../traces/queries.ts";
 import { Payload } from "../traces/run/payload.tsx";
 import { InputOutput } from "../traces/run/run-panel.tsx";
 import { RunTypeIcon } from "../traces/run-types.tsx";
@@ -25,6 +25,8 @@ import { RubricForm, type SaveFeedback } from "./rubric-form.tsx";
 export function Review({ queue, item, onSkip }: { queue: QueueOverview; item: QueueRun; onSkip(): void }) {
   const client = useQueryClient();
   const form_id = useId();
+  // The form is shown with the feedback that the user has given before.
+  const hasForm = useQuery(feedbackQuery(item.id)).data !== undefined;
   const completing = useMutation({
     mutationFn: async (save: SaveFeedback) => {
       await save();
@@ -84,7 +86,13 @@ export function Review({ queue, item, onSkip }: { queue: QueueOverview; item: Qu
           <Button disabled={completing.isPending} aria-keyshortcuts="s" onClick={skip}>
             <SkipForward size={14} aria-hidden /> Skip <Shortcut>S</Shortcut>
           </Button>
-          <Button look="primary" type="submit" form={form_id} disabled={completing.isPending} aria-keyshortcuts="d">
+          <Button
+            look="primary"
+            type="submit"
+            form={form_id}
+            disabled={!hasForm || completing.isPending}
+            aria-keyshortcuts="d"
+          >
             <Check size={14} aria-hidden /> Done <Shortcut>D</Shortcut>
           </Button>
         </span>

@@ -12,8 +12,9 @@ import { inboxRoute, WAITING } from "../page.ts";
 import { type ListedThread, labelOf, threadsQuery } from "../queries.ts";
 import { InboxThread } from "./inbox-thread.tsx";
 import { questionText } from "./question-text.ts";
+import { QueuesToReview } from "./queues-to-review.tsx";
 
-/** All threads that wait for a person, with the selected thread beside them. */
+/** All threads that wait for a person, with the selected thread beside them, and the queues with items to review. */
 export function InboxPage() {
   const { thread } = inboxRoute.useSearch();
   const navigate = inboxRoute.useNavigate();
@@ -33,6 +34,7 @@ export function InboxPage() {
       : void navigate({ search: { thread: thread_id }, replace: true });
   return (
     <Page fill title="Inbox">
+      <QueuesToReview />
       {error && !rows ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : !rows ? (
