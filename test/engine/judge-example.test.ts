@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { cpSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -34,12 +34,10 @@ describe.skipIf(packages === undefined)("the judge of the examples", () => {
       response.setHeader("content-type", "application/json").end(JSON.stringify(body));
     });
     await once(provider.listen(0, "127.0.0.1"), "listening");
-    project = createProject({});
+    project = createProject({}, packages);
     const examples = join(import.meta.dirname, "../../examples");
     for (const folder of ["judge", "shared"])
       cpSync(join(examples, folder), join(project.folder, folder), { recursive: true });
-    rmSync(join(project.folder, "node_modules"));
-    symlinkSync(packages as string, join(project.folder, "node_modules"), "junction");
   });
   afterAll(() => {
     project.drop();

@@ -1,8 +1,6 @@
 import { once } from "node:events";
-import { rmSync, symlinkSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Scenario } from "../http/scenario.ts";
@@ -34,9 +32,7 @@ describe.skipIf(packages === undefined)("store.index.embed with the name of a pr
       response.setHeader("content-type", "application/json").end(JSON.stringify({ object: "list", model, data }));
     });
     await once(provider.listen(0, "127.0.0.1"), "listening");
-    project = createProject({ "graph.mjs": oneNodeGraph("a") });
-    rmSync(join(project.folder, "node_modules"));
-    symlinkSync(packages as string, join(project.folder, "node_modules"), "junction");
+    project = createProject({ "graph.mjs": oneNodeGraph("a") }, packages);
   });
   afterAll(() => {
     project.drop();

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+const MODULES = join(import.meta.dirname, "../../node_modules");
+
 /** A project in a folder of its own, for tests that change or break its files. */
 export interface TestProject {
   folder: string;
@@ -11,9 +13,10 @@ export interface TestProject {
   drop(): void;
 }
 
-export function createProject(files: Record<string, string>): TestProject {
+/** @param node_modules the folder with its packages; default: that of the repository */
+export function createProject(files: Record<string, string>, node_modules = MODULES): TestProject {
   const folder = mkdtempSync(join(tmpdir(), "threadmill-project-"));
-  symlinkSync(join(import.meta.dirname, "../../node_modules"), join(folder, "node_modules"), "junction");
+  symlinkSync(node_modules, join(folder, "node_modules"), "junction");
   const project: TestProject = {
     folder,
     config: join(folder, "langgraph.json"),
