@@ -99,11 +99,11 @@ const EXPERIMENTS_ON_SQLITE = [
 /** What the database decides most: the SQL of filters, containment, merging, sums. `npm test` runs them on Postgres, too. */
 const EXPERIMENTS = [
   "test/experiments/{comparison,query,query-filters,splits,upload}.test.ts",
-  "test/traces/ingestion.test.ts",
+  "test/traces/{experiments,ingestion}.test.ts",
 ];
 const MORE_EXPERIMENTS = [
   "test/experiments/{annotation-queues,at-once,attachments,compared-rows,prompts,versions}.test.ts",
-  "test/traces/{agent-runs,experiments,hostile-bodies,reading,retention,sharing,tenancy-routes,threads,trace-page}.test.ts",
+  "test/traces/{agent-runs,hostile-bodies,reading,retention,sharing,tenancy-routes,threads,trace-page}.test.ts",
 ];
 
 /** What is particular to graphs in Python. */
@@ -143,19 +143,13 @@ const POSTGRES = [
   "test/control/{leases,process,reconciler}.test.ts",
   "test/control/router/rows.test.ts",
   "test/vault/{flow-races,flows,refresh,sealed-columns,token-events}.test.ts",
-  "test/http/{a2a-users,app-api,assistants-search,bulk-cancel,cancel,crons,interrupts,multitask,retention,rollback}.test.ts",
-  "test/http/{runs,state-updates,stateless-runs,store,store-search,thread-stream,thread-ttl,threads,threads-search}.test.ts",
+  "test/http/{a2a-push,a2a-tasks,a2a-users,app-api,assistants,assistants-search,bulk-cancel,cancel,crons,disconnects,event-storage,interrupts}.test.ts",
+  "test/http/{metrics,multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams}.test.ts",
+  "test/http/{store,store-search,thread-protocol,thread-stream,thread-ttl,threads,threads-search,webhooks}.test.ts",
   "test/http/custom-auth/filters.test.ts",
   "test/http/auth-service/{deletion,tokens}.test.ts",
-  "test/security/{deployment-roles,fairness,workspace-limits}.test.ts",
-  "test/http/control/{changes,revisions}.test.ts",
-];
-
-/** Scenarios whose statements those of {@link POSTGRES} execute, too. */
-const MORE_ON_POSTGRES = [
-  "test/http/{a2a-push,a2a-tasks,assistants,disconnects,event-storage,metrics,run-states,streams,thread-protocol,webhooks}.test.ts",
-  "test/http/control/{deployments,logs}.test.ts",
-  "test/security/{open-proxied-streams,open-streams}.test.ts",
+  "test/security/{deployment-roles,fairness,open-proxied-streams,open-streams,workspace-limits}.test.ts",
+  "test/http/control/{changes,deployments,logs,revisions}.test.ts",
 ];
 
 /** The later a suite, the longer its files take: they are begun in reverse order. */
@@ -196,7 +190,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     database: "postgres",
     runs: "rest",
   },
-  "more on postgres": { include: MORE_ON_POSTGRES, database: "postgres", runs: "rest" },
   clients: { include: CLIENTS, database: "sqlite", runs: "always" },
   "clients on postgres": {
     include: ["test/compat/{a2a,ag-ui,chat-uis,js-client,mcp,reconnect,remote-graph}.test.ts"],
