@@ -21,7 +21,7 @@ describe.each(databases)("the data that flows leave on %s", (name) => {
     const server = await OAuthServer.start([CLIENT], [`${url}/v2/auth/callback/acme`]);
     const args = ["dev", "--config", "test/graphs/scenarios/langgraph.json", "--data", at.data_dir];
     args.push("--port", String(port), "--log-level", "debug", ...(at.url ? ["--database-url", at.url] : []));
-    const env = { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1", THREADMILL_OAUTH_TIMEOUT: "6000ms", ...encryptionEnv(at.url) };
+    const env = { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1", THREADMILL_OAUTH_TIMEOUT: "2000ms", ...encryptionEnv(at.url) };
     const child = startCli(args, { env });
     let printed = "";
     await new Promise<void>((up) => {
