@@ -30,8 +30,8 @@ describe.each(databases)("storage on %s", (name) => {
     );
     return thread_id;
   };
-  const enqueue = (thread_id: string, delay_ms = 0): Promise<RunRow> =>
-    storage.database.write((tx) =>
+  const enqueue = (thread_id: string, delay_ms = 0, { database } = storage): Promise<RunRow> =>
+    database.write((tx) =>
       insertRun(tx, {
         run_id: newId(),
         tenant_id: TENANT,
@@ -68,6 +68,18 @@ describe.each(databases)("storage on %s", (name) => {
         expect(await claim()).toEqual([]);
         await settle(claimed[0] as RunRow);
       }
+    });
+
+    it.runIf(name === "sqlite")("takes all times of a new run from one reading of the clock", async () => {
+      let now = Date.now();
+      const database = openOn(storage.at, undefined, { now: () => ++now });
+      const run = await enqueue(await newThread(), 5_000, { ...storage, database });
+      await database.close();
+      expect(run).toMatchObject({
+        start_at: run.created_at + 5_000,
+        run_after: run.start_at,
+        updated_at: run.created_at,
+      });
     });
 
     it("gives out runs of several threads together, the oldest first, up to the limit", async () => {

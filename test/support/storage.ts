@@ -4,7 +4,7 @@ import type { Database } from "../../src/platform/database/database.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { openPostgres } from "../../src/platform/database/postgres/postgres.ts";
 import { openSqlite } from "../../src/platform/database/sqlite/sqlite.ts";
-import { systemClock } from "../../src/platform/lib/clock.ts";
+import { type Clock, systemClock } from "../../src/platform/lib/clock.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "./databases.ts";
 
@@ -18,11 +18,16 @@ export interface TestStorage {
  * Opens a database of the service, by itself, on what {@link createDatabase} made.
  *
  * @param file one of the two files of SQLite
+ * @param clock the time of SQLite; Postgres has its own
  */
-export const openOn = (at: TestDatabase, file: "threadmill.db" | "experiments.db" = "threadmill.db"): Database =>
+export const openOn = (
+  at: TestDatabase,
+  file: "threadmill.db" | "experiments.db" = "threadmill.db",
+  clock: Clock = systemClock,
+): Database =>
   at.url
     ? openPostgres({ url: at.url, log: createLog("silent") })
-    : openSqlite({ file: join(at.data_dir, file), synchronous: "normal", clock: systemClock });
+    : openSqlite({ file: join(at.data_dir, file), synchronous: "normal", clock });
 
 /** A fresh, migrated database. */
 export async function openTestStorage(name: DatabaseName): Promise<TestStorage> {

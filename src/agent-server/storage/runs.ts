@@ -31,8 +31,15 @@ export interface NewRun
 export const insertRun = async (tx: Tx, run: NewRun): Promise<RunRow> =>
   (await tx.first(insertQuery(tx, run))) as RunRow;
 
+const acceptedAt = sql<number>`(select now from clock)`;
+
+// Two readings of the clock may differ by 1 ms: a run without a delay would appear to have one.
 const insertQuery = prepared<NewRun, RunRow>((k, p) =>
   k
+    .with(
+      (name) => name("clock").materialized(),
+      (k) => k.selectNoFrom(nowMs.as("now")),
+    )
     .insertInto("runs")
     .values({
       run_id: p("run_id"),
@@ -48,13 +55,13 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
       webhook: p("webhook"),
       push_configs: p("push_configs"),
       status: "pending",
-      start_at: sql<number>`now_ms() + ${p("delay_ms")}`,
-      run_after: sql<number>`now_ms() + ${p("delay_ms")}`,
+      start_at: sql<number>`${acceptedAt} + ${p("delay_ms")}`,
+      run_after: sql<number>`${acceptedAt} + ${p("delay_ms")}`,
       epoch: 0,
       attempt: 0,
       crashes: 0,
-      created_at: nowMs,
-      updated_at: nowMs,
+      created_at: acceptedAt,
+      updated_at: acceptedAt,
     })
     .returningAll(),
 );
