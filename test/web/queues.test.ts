@@ -244,9 +244,16 @@ describeInBrowser("the pages of annotation queues", () => {
     await page.getByRole("table", { name: "Examples" }).getByRole("row").last().click();
     await add();
     await page.goto(`${web.url}/app/inbox`);
-    await page.getByRole("navigation", { name: "Annotation queues" }).getByRole("link", { name: "rows (2)" }).click();
+    await page.getByRole("tab", { name: "rows (2)" }).click();
     await page.getByText("Input", { exact: true }).waitFor();
-    await done(page).click();
+    await page.keyboard.press("s");
+    await page.waitForURL(/skip=1/);
+    await expectAccessible(page);
+    await page.keyboard.press("d");
+    await page.getByText("1 skipped item left").waitFor();
+    await page.getByRole("tab", { name: "Threads" }).click();
+    await page.getByText("Nothing needs your input").waitFor();
+    await page.getByRole("tab", { name: "rows (1)" }).click();
     await progress(page, "1 of 2");
     await page.getByRole("link", { name: "Open trace" }).click();
     await page.waitForURL(new RegExp(`/app/experiments/sessions/${experiment.id}`));

@@ -13,13 +13,14 @@ export const queuesRoute = createRoute({
   ),
 });
 
+/** The number of items that the user has skipped, as a URL has it. */
+export const skipOf = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : undefined;
+
 export const queueRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/queues/$id",
-  validateSearch: (search): { skip?: number } => ({
-    /** The number of items that the user has skipped. */
-    skip: Number.isSafeInteger(search.skip) && Number(search.skip) > 0 ? Number(search.skip) : undefined,
-  }),
+  validateSearch: (search): { skip?: number } => ({ skip: skipOf(search.skip) }),
   component: lazyRouteComponent(
     whenOnline(() => import("./queue-page.tsx")),
     "QueuePage",

@@ -3,80 +3,35 @@ import { useNavigate } from "@tanstack/react-router";
 import { MoreHorizontal, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { QueueOverview } from "../../../../src/experiments/contract/annotation-queues/app-queues.ts";
-import { API_URL, api } from "../../api/request.ts";
+import { api } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";
-import { count } from "../../ui/format.ts";
 import { Confirm } from "../../ui/overlay/confirm.tsx";
 import { Menu } from "../../ui/overlay/menu.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
-import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { queueRoute } from "./page.ts";
-import { itemQuery, QUEUES, queueQuery } from "./queries.ts";
-import { Review } from "./review.tsx";
+import { QUEUES, queueQuery } from "./queries.ts";
+import { QueueItems } from "./queue-items.tsx";
 
-/** Shows the queue's items that the user still has to review, one at a time. */
+/** A queue's items, one at a time. The inbox shows the same for each queue with items to review. */
 export function QueuePage() {
   const { id } = queueRoute.useParams();
   const { skip = 0 } = queueRoute.useSearch();
   const navigate = queueRoute.useNavigate();
-  const queue = useQuery(queueQuery(id));
-  const item = useQuery(itemQuery(id, skip));
-  const error = queue.error ?? item.error;
-  const skipTo = (skipped: number) => void navigate({ params: { id }, search: { skip: skipped || undefined } });
+  const { data: queue } = useQuery(queueQuery(id));
   return (
     <Page
-      title={queue.data?.name ?? "Annotation queue"}
+      title={queue?.name ?? "Annotation queue"}
       crumbs={[{ label: "Annotation queues", to: "/queues" }]}
       fill
-      actions={queue.data && <QueueMenu queue={queue.data} />}
+      actions={queue && <QueueMenu queue={queue} />}
     >
-      {error && !(queue.data && item.data !== undefined) ? (
-        <ErrorState error={error} retry={() => void Promise.all([queue.refetch(), item.refetch()])} />
-      ) : queue.data && item.data ? (
-        <Review queue={queue.data} item={item.data} onSkip={() => skipTo(skip + 1)} />
-      ) : queue.data && item.data === null ? (
-        <NoItem queue={queue.data} onRestart={() => skipTo(0)} />
-      ) : (
-        <SkeletonRows label="Loading item" rows={8} />
-      )}
-    </Page>
-  );
-}
-
-function NoItem({ queue: { id, items }, onRestart }: { queue: QueueOverview; onRestart(): void }) {
-  const { needs_my_review, needs_others_review, archived } = items;
-  if (needs_my_review > 0)
-    return (
-      <EmptyState
-        title={`${count(needs_my_review)} skipped ${needs_my_review === 1 ? "item" : "items"} left`}
-        action={
-          <Button look="primary" onClick={onRestart}>
-            Review skipped items
-          </Button>
-        }
+      <QueueItems
+        id={id}
+        skip={skip}
+        onSkipTo={(skipped) => void navigate({ params: { id }, search: { skip: skipped || undefined } })}
       />
-    );
-  if (needs_others_review + archived > 0)
-    return (
-      <EmptyState title="No items left to review">
-        {needs_others_review === 0
-          ? `Completed items: ${count(archived)}.`
-          : `Items waiting for other reviewers: ${count(needs_others_review)} of ${count(needs_others_review + archived)}.`}
-      </EmptyState>
-    );
-  return (
-    <EmptyState
-      title="No items yet"
-      command={[
-        "from langsmith import Client",
-        "",
-        `client = Client(api_url=${JSON.stringify(`${API_URL}/api/v1`)})`,
-        `client.add_runs_to_annotation_queue(${JSON.stringify(id)}, run_ids=[run_id])`,
-      ].join("\n")}
-    >
-      Select a run in a trace and choose “Add to queue”, or add runs with the <code>langsmith</code> client.
-    </EmptyState>
+    </Page>
   );
 }
 

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Inbox, MessagesSquare } from "lucide-react";
 import { type Page, rootRoute, textOf, whenOnline } from "../../page.ts";
+import { skipOf } from "../queues/page.ts";
 import { findThreads, needsInput, threadCountQuery } from "./queries.ts";
 import { THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
 
@@ -70,10 +71,23 @@ export const threadRoute = createRoute({
   ),
 });
 
+export interface InboxView {
+  /** ID of the selected thread. Default: the first. */
+  thread?: string;
+  /** ID of the annotation queue that is shown instead of the threads. */
+  queue?: string;
+  /** The number of items that the user has skipped in the queue. */
+  skip?: number;
+}
+
 export const inboxRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/inbox",
-  validateSearch: (search): { thread?: string } => ({ thread: textOf(search.thread) }),
+  validateSearch: (search): InboxView => ({
+    thread: textOf(search.thread),
+    queue: textOf(search.queue),
+    skip: skipOf(search.skip),
+  }),
   component: lazyRouteComponent(
     whenOnline(() => import("./inbox/inbox-page.tsx")),
     "InboxPage",
