@@ -89,6 +89,17 @@ describe.each(databases)("the time to live of threads on %s", (database) => {
     await until("the rows are deleted", async () => (await rowsOf(thread_id)) === 0);
   });
 
+  it("hides a run that was read before the deletion of its thread", async () => {
+    const thread_id = await newThread();
+    await run(thread_id);
+    const [{ run_id }] = await api.get(`/threads/${thread_id}/runs`);
+    const storage = openOn(api.service.database);
+    // What a request reads whose first statement precedes the deletion and whose second follows it.
+    await storage.write((tx) => tx.run(tx.k.deleteFrom("threads").where("thread_id", "=", thread_id).compile()));
+    await storage.close();
+    expect(await status(`/threads/${thread_id}/runs/${run_id}`)).toBe(404);
+  });
+
   it("deletes other threads even if the deletion of one fails, which is tried again", async () => {
     const [kept, other] = [await newThread({ ttl: 60 }), await newThread({ ttl: 60 })];
     const storage = openOn(api.service.database);

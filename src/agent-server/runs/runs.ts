@@ -16,7 +16,7 @@ import { lastEventSeq } from "../storage/events.ts";
 import { deleteRun } from "../storage/run-deletion.ts";
 import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun, type RunFilter } from "../storage/runs.ts";
 import type { AssistantRow, RunKey, RunRow, ThreadRow } from "../storage/schema.ts";
-import { insertThread, isThreadExpired, lockThread, setThreadBusy } from "../storage/threads.ts";
+import { insertThread, isThreadReadable, lockThread, setThreadBusy } from "../storage/threads.ts";
 import { MAX_TRIES, requireCheckpoint, requireThread, type ThreadStates } from "../threads/thread-states.ts";
 import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } from "./merge-request.ts";
 
@@ -127,8 +127,10 @@ export class Runs {
   async find(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
     const { read } = this.#context.database;
     const run = await findRun(read, { tenant_id: caller.tenant_id, run_id, thread_id });
-    const isDeleted = run?.ended_at != null && (await isThreadExpired(read, run.thread_id));
-    return requireAccessToRun(read, caller, isDeleted ? undefined : run);
+    if (!run?.ended_at) return requireAccessToRun(read, caller, run);
+    // Without a thread, the run is that of a deleted temporary thread, or the thread was deleted after the run was read.
+    const isReadable = (await isThreadReadable(read, run.thread_id)) ?? run.temporary === 1;
+    return requireAccessToRun(read, caller, isReadable ? run : undefined);
   }
 
   async get(caller: Caller, path: RunPath): Promise<Run> {

@@ -133,12 +133,14 @@ const lockIdQuery = prepared<ThreadKey, unknown>((k, p, tx) =>
 export const isThreadId = async (tx: Tx, thread_id: string): Promise<boolean> =>
   (await tx.first(tx.k.selectFrom("threads").select("thread_id").where("thread_id", "=", thread_id))) !== undefined;
 
-/** Whether a thread exists and has expired. */
-export const isThreadExpired = async (tx: Tx, thread_id: string): Promise<boolean> =>
-  (await tx.first(expiredQuery(tx, { thread_id }))) !== undefined;
+/** Whether a thread has not expired; undefined if it does not exist. */
+export async function isThreadReadable(tx: Tx, thread_id: string): Promise<boolean | undefined> {
+  const found = await tx.first(readableQuery(tx, { thread_id }));
+  return found && Boolean(found.is_readable);
+}
 
-const expiredQuery = prepared<{ thread_id: string }, unknown>((k, p) =>
-  k.selectFrom("threads").select("thread_id").where("thread_id", "=", p("thread_id")).where(isExpired),
+const readableQuery = prepared<{ thread_id: string }, { is_readable: boolean }>((k, p) =>
+  k.selectFrom("threads").select(isReadable.as("is_readable")).where("thread_id", "=", p("thread_id")),
 );
 
 /** Threads whose time to live is over and that have not been pruned since, longest expired first. Excludes threads with active runs. */
