@@ -69,7 +69,8 @@ describe.skipIf(!packages || !inject("chromium"))("A page", () => {
       database: "sqlite",
       config: "test/graphs/compat/langgraph.json",
       inline: false,
-      env: { EXAMPLES_DELAY_MS: "15" },
+      // A page that is busy for a while shows several pieces at once.
+      env: { EXAMPLES_DELAY_MS: "60" },
     });
     api = await service.listen();
     const sources = [...PAGES, "chat.svelte", "ask-again.svelte"];
