@@ -129,9 +129,9 @@ export async function startThreadmill(
   const webhooks = createWebhookPolicy(config);
   const auth = createCustomAuth(config, catalog, python, log);
   if (!isWorker) void auth?.start();
-  const { max_pending_runs } = config;
+  const max_pending = { per_workspace: config.max_pending_runs, per_user: config.max_pending_runs_per_user };
   const thread_ttl = config.thread_ttl.default;
-  const context = { database, engine, catalog, type_schemas, webhooks, auth, thread_ttl, max_pending_runs };
+  const context = { database, engine, catalog, type_schemas, webhooks, auth, thread_ttl, max_pending };
   const thread_retention = new ThreadRetention(context);
   const disconnects = new Disconnects({
     cancel: (run) => engine.cancellations.cancelIfActive(run),

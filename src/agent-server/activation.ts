@@ -1,7 +1,7 @@
 import { DEFAULT_TENANT } from "../platform/contract/caller.ts";
 import type { Database } from "../platform/database/database.ts";
 import type { DefaultAssistants } from "./assistants/default-assistants.ts";
-import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/claims.ts";
+import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/claims/claims.ts";
 
 interface ActivationOptions {
   database: Database;

@@ -13,6 +13,12 @@ import { hasPendingRuns } from "./storage/runs.ts";
 import type { ThreadTtl } from "./storage/threads.ts";
 import type { WebhookPolicy } from "./webhooks/webhook-policy.ts";
 
+/** Limits of the runs of a workspace, and of each of its users; undefined if they are not limited. */
+export interface RunLimits {
+  per_workspace: number | undefined;
+  per_user: number | undefined;
+}
+
 export interface AgentContext {
   database: Database;
   engine: Engine;
@@ -23,8 +29,8 @@ export interface AgentContext {
   auth: CustomAuth | undefined;
   /** Default time to live of threads: `checkpointer.ttl` in langgraph.json. */
   thread_ttl: Partial<ThreadTtl>;
-  /** Maximum number of pending runs in a workspace; undefined if it is not limited. */
-  max_pending_runs: number | undefined;
+  /** Maximum numbers of pending runs. */
+  max_pending: RunLimits;
 }
 
 /** @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host is responding */
@@ -59,13 +65,21 @@ export async function requireLanguage(
 }
 
 /**
- * Rejects a run of a workspace whose queue is full.
+ * Rejects a run of a user or a workspace that has reached its limit of pending runs.
  *
  * @throws ApiError too_many_pending
  */
-export async function requireQueueSpace(tx: Tx, { tenant_id }: Caller, max: number | undefined): Promise<void> {
-  if (max !== undefined && (await hasPendingRuns(tx, { tenant_id, count: max })))
-    throw new ApiError("too_many_pending", { max });
+export async function requireQueueSpace(tx: Tx, { tenant_id, user_id }: Caller, max: RunLimits): Promise<void> {
+  const { per_workspace, per_user } = max;
+  const setting = "THREADMILL_MAX_PENDING_RUNS";
+  if (per_workspace !== undefined && (await hasPendingRuns(tx, { tenant_id, count: per_workspace })))
+    throw new ApiError("too_many_pending", { owner: "The workspace", max: per_workspace, setting });
+  if (per_user !== undefined && (await hasPendingRuns(tx, { tenant_id, user_id, count: per_user })))
+    throw new ApiError("too_many_pending", {
+      owner: `The user ${user_id}`,
+      max: per_user,
+      setting: `${setting}_PER_USER`,
+    });
 }
 
 const NAMES: Record<Language, string> = { js: "JavaScript", python: "Python" };

@@ -18,7 +18,7 @@ export const ERRORS = {
   upload_limit_reached: [429, "{sender} has sent {max} bytes within a minute: wait, or raise {setting}."],
   too_many_pending: [
     429,
-    "The workspace has reached the limit of {max} pending runs: try again when some of them have started, or raise THREADMILL_MAX_PENDING_RUNS.",
+    "{owner} has reached the limit of {max} pending runs: try again when some of them have started, or raise {setting}.",
   ],
   too_many_deployments: [
     429,

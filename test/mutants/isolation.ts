@@ -91,13 +91,25 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
   {
     name: "isolation: the queue of a workspace has no limit",
     file: "src/agent-server/context.ts",
-    replace: ["if (max !== undefined && (await hasPendingRuns(", "if (max === 0 && (await hasPendingRuns("],
+    replace: ["if (per_workspace !== undefined && (await", "if (per_workspace === 0 && (await"],
+    suites: limits,
+  },
+  {
+    name: "isolation: the pending runs of a user have no limit",
+    file: "src/agent-server/context.ts",
+    replace: ["if (per_user !== undefined && (await", "if (per_user === 0 && (await"],
     suites: limits,
   },
   {
     name: "isolation: the running runs of a workspace have no limit",
-    file: "src/agent-server/storage/claims.ts",
-    replace: ["max_running - (running.get(tenant_id) ?? 0)", "claim.limit"],
+    file: "src/agent-server/storage/claims/claims-in-turns.ts",
+    replace: ["per_workspace - sumOf(users.values())", "claim.limit"],
+    suites: limits,
+  },
+  {
+    name: "isolation: the running runs of a user have no limit",
+    file: "src/agent-server/storage/claims/claims-in-turns.ts",
+    replace: ["count >= per_user;", "count < 0;"],
     suites: limits,
   },
   {

@@ -4,7 +4,7 @@ import type { Mutant } from "./mutants.ts";
 export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   {
     name: "rollout: any process on the database claims runs",
-    file: "src/agent-server/storage/claims.ts",
+    file: "src/agent-server/storage/claims/claims.ts",
     replace: ['(isRollout ? claim.where((e) => isActiveRollout(e, given("rollout"))) : claim)', "claim"],
     suites: ["test/storage/conformance.test.ts"],
   },
@@ -16,7 +16,7 @@ export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "rollout: an old rollout becomes active again",
-    file: "src/agent-server/storage/claims.ts",
+    file: "src/agent-server/storage/claims/claims.ts",
     replace: ['.where("active_rollout.rollout", "<", rollout)', '.where("active_rollout.rollout", "<>", rollout)'],
     suites: ["test/storage/conformance.test.ts"],
   },

@@ -1,10 +1,28 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
 import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
 import type { Scenario, Wire } from "../http/scenario.ts";
 import { databases } from "../support/databases.ts";
 import { until } from "../support/until.ts";
 
 const PLACES = 4;
+const WEIGHT = 3;
+
+/** Somebody in a workspace. */
+async function newUser(api: Scenario, tenant_id: string) {
+  const headers = await newCaller(api, { tenant_id });
+  const call = (method: "GET" | "POST", path: string, body?: unknown): Promise<Wire> =>
+    api.call(method, path, body, headers);
+  return {
+    async start(body: object): Promise<string> {
+      const { thread_id } = await call("POST", "/threads", {});
+      const { run_id } = await call("POST", `/threads/${thread_id}/runs`, body);
+      return `/threads/${thread_id}/runs/${run_id}`;
+    },
+    statusOf: async (run: string): Promise<string> => (await call("GET", run)).status,
+    join: (run: string) => call("GET", `${run}/join`),
+  };
+}
 
 /** Finding 8 of the security review: runs of one workspace made those of another wait for all that it had queued. */
 describe.each(databases)("runs of several workspaces on %s", (database) => {
@@ -14,24 +32,9 @@ describe.each(databases)("runs of several workspaces on %s", (database) => {
   });
   afterAll(() => api.stop());
 
-  /** Somebody in a workspace of their own. */
-  async function newUser() {
-    const headers = await newCaller(api, { tenant_id: await newWorkspace(api) });
-    const call = (method: "GET" | "POST", path: string, body?: unknown): Promise<Wire> =>
-      api.call(method, path, body, headers);
-    return {
-      async start(body: object): Promise<string> {
-        const { thread_id } = await call("POST", "/threads", {});
-        const { run_id } = await call("POST", `/threads/${thread_id}/runs`, body);
-        return `/threads/${thread_id}/runs/${run_id}`;
-      },
-      statusOf: async (run: string): Promise<string> => (await call("GET", run)).status,
-      join: (run: string) => call("GET", `${run}/join`),
-    };
-  }
-
   it("take turns at free slots, however many requests one of them has queued", async () => {
-    const [crowd, one, two] = [await newUser(), await newUser(), await newUser()];
+    const inNewWorkspace = async () => newUser(api, await newWorkspace(api));
+    const [crowd, one, two] = [await inNewWorkspace(), await inNewWorkspace(), await inNewWorkspace()];
     const doors = Array.from({ length: PLACES * 4 }, () => api.newDoor());
     const queued: string[] = [];
     for (const { path: door } of doors)
@@ -50,6 +53,52 @@ describe.each(databases)("runs of several workspaces on %s", (database) => {
 
     for (const door of doors) door.open();
     await until("all have ended", async () => (await have("success")) === doors.length);
+  });
+});
+
+describe.each(databases)("runs of workspaces with weights on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await closedService(database, {
+      N_JOBS_PER_WORKER: "1",
+      THREADMILL_HOSTS: "1",
+      THREADMILL_WORKSPACE_WEIGHTS: `${DEFAULT_TENANT}=${WEIGHT}`,
+    });
+  });
+  afterAll(() => api.stop());
+
+  it("start as many runs per turn as their weight", async () => {
+    const heavy = await newUser(api, DEFAULT_TENANT);
+    const light = await newUser(api, await newWorkspace(api));
+    const queued = new Map<string, { user: typeof heavy; open(): void }>();
+    const start = async (user: typeof heavy) => {
+      const door = api.newDoor();
+      const run = await user.start({ assistant_id: "slow", input: { steps: [], door: door.path } });
+      queued.set(run, { user, open: () => door.open() });
+    };
+    const running = async () => {
+      let found: string | undefined;
+      await until("one is running", async () => {
+        for (const [run, { user }] of queued) if ((await user.statusOf(run)) === "running") found = run;
+        return found !== undefined;
+      });
+      return found as string;
+    };
+    await start(light);
+    // It occupies the only slot while the others are queued.
+    const first = await running();
+    for (const user of [heavy, light]) for (let n = 0; n < 2 * WEIGHT; n++) await start(user);
+    const order: string[] = [];
+    for (let run = first; ; run = await running()) {
+      const { user, open } = queued.get(run) as { user: typeof heavy; open(): void };
+      order.push(user === heavy ? "heavy" : "light");
+      open();
+      await user.join(run);
+      queued.delete(run);
+      if (queued.size === 0) break;
+    }
+    const turn = [...Array<string>(WEIGHT).fill("heavy"), "light"];
+    expect(order.slice(1, 2 * turn.length + 1)).toEqual([...turn, ...turn]);
   });
 });
 

@@ -172,3 +172,40 @@ describe.each(databases)("the limits of a workspace on %s", (database) => {
     expect((await create(one, "second")).status).toBe(201);
   });
 });
+
+describe.each(databases)("the limits of a user on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await closedService(database, {
+      THREADMILL_MAX_PENDING_RUNS_PER_USER: String(MAX_PENDING),
+      THREADMILL_MAX_RUNNING_RUNS_PER_USER: String(MAX_RUNNING),
+      N_JOBS_PER_WORKER: "10",
+      THREADMILL_HOSTS: "1",
+    });
+  });
+  afterAll(() => api.stop());
+
+  it("keep runs pending while as many are running, and not those of other users of the workspace", async () => {
+    const tenant_id = await newWorkspace(api);
+    const newUser = async (user_id: string) => new User(api, await newCaller(api, { tenant_id, user_id }));
+    const [one, two] = [await newUser("one"), await newUser("two")];
+    const others = database === "sqlite" ? [] : [await startThreadmill(api.service.config, createLog("silent"))];
+    const door = api.newDoor();
+    const body = { assistant_id: "slow", input: { steps: [], door: door.path } };
+    for (let n = 0; n < MAX_RUNNING + MAX_PENDING; n++) {
+      expect((await one.start(body)).status).toBe(200);
+      if (n < MAX_RUNNING) await until("it is running", async () => (await one.count("running")) === n + 1);
+    }
+    expectRefused(await one.start(body), "THREADMILL_MAX_PENDING_RUNS_PER_USER");
+    // Both are claimed while older runs of the first user are pending.
+    for (let n = 0; n < MAX_RUNNING; n++) expect((await two.start(body)).status).toBe(200);
+    await until("they are running", async () => (await two.count("running")) === MAX_RUNNING);
+    expect([await one.count("running"), await one.count("pending")]).toEqual([MAX_RUNNING, MAX_PENDING]);
+    await one.send("POST", `${one.runs[0]}/cancel?wait=true`);
+    await until("the next one is running", async () => (await one.count("pending")) === MAX_PENDING - 1);
+    expect(await one.count("running")).toBe(MAX_RUNNING);
+    door.open();
+    await until("all have ended", async () => (await one.count("success")) === MAX_RUNNING + MAX_PENDING - 1);
+    await Promise.all(others.map((other) => other.stop()));
+  });
+});

@@ -1,6 +1,11 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { activateRolloutIfNewer, claimRuns, mayClaim, msUntilNextRun } from "../../src/agent-server/storage/claims.ts";
+import {
+  activateRolloutIfNewer,
+  claimRuns,
+  mayClaim,
+  msUntilNextRun,
+} from "../../src/agent-server/storage/claims/claims.ts";
 import { EventReader } from "../../src/agent-server/storage/event-reader.ts";
 import { insertEvents } from "../../src/agent-server/storage/events.ts";
 import { endRunIfHeld, findLostRuns, holdsLease, returnRunIfHeld } from "../../src/agent-server/storage/run-leases.ts";
@@ -35,6 +40,7 @@ describe.each(databases)("storage on %s", (name) => {
       insertRun(tx, {
         run_id: newId(),
         tenant_id: TENANT,
+        user_id: "user",
         thread_id,
         assistant_id: newId(),
         graph_id: "g",
@@ -306,6 +312,7 @@ describe.each(databases)("migrating %s", (name) => {
       "023-instance-auth",
       "024-checkpoint-language",
       "025-project-encryption",
+      "026-runs-of-users",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

@@ -62,6 +62,7 @@ export const insertEndedRuns = (database: Database, runs: readonly EndedRun[]): 
       "runs",
       runs.map((run) => ({
         run_id: randomUUID(),
+        user_id: "user",
         graph_id: "chain",
         metadata: "{}",
         kwargs: "{}",

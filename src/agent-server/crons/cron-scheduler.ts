@@ -9,7 +9,7 @@ import type { Log } from "../../platform/lib/log.ts";
 import { Signal, withTimeout } from "../../platform/lib/signal.ts";
 import type { AgentContext } from "../context.ts";
 import type { Runs } from "../runs/runs.ts";
-import { mayClaimAsRollout } from "../storage/claims.ts";
+import { mayClaimAsRollout } from "../storage/claims/claims.ts";
 import { advanceCron, type DueCron, disableDueCron, findNextTick, listDueCrons } from "../storage/crons.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { lockThreadId } from "../storage/threads.ts";

@@ -4,6 +4,7 @@ import { type BackgroundService, periodicService } from "../../platform/lib/back
 import type { Log } from "../../platform/lib/log.ts";
 import type { HostRequest, HostSetup, StateSummary } from "../graph-hosts/host.ts";
 import { HostPools, type HostsByLanguage, LanguageReaders } from "../graph-hosts/language-hosts.ts";
+import type { ClaimRules } from "../storage/claims/claims-in-turns.ts";
 import { deleteEndedRuns, deleteExpiredEvents } from "../storage/events.ts";
 import { countActiveRuns, oldestDueMs } from "../storage/run-overview.ts";
 import type { RunRow } from "../storage/schema.ts";
@@ -41,8 +42,8 @@ export interface EngineSettings extends TracingSettings {
   max_loaded_vector_bytes: number;
   /** Rollout of this instance; undefined outside a deployment. While another rollout is active, this instance claims no runs. */
   rollout: number | undefined;
-  /** Maximum number of running runs of a workspace; undefined if it is not limited. */
-  max_running_runs: number | undefined;
+  /** Undefined: claims follow the order of the queue, except that no workspace keeps all slots. */
+  claim_rules: ClaimRules | undefined;
   /** With `api`, this process executes no runs. With `worker`, it leaves the retention to other processes. */
   role: "all" | "api" | "worker";
 }

@@ -6,7 +6,8 @@ import { Signal } from "../../platform/lib/signal.ts";
 import type { FromHost, RunEpoch, RunOrder } from "../graph-hosts/host.ts";
 import type { Capacity } from "../graph-hosts/language-hosts.ts";
 import type { PooledHost, PoolListener } from "../graph-hosts/pool.ts";
-import { claimRuns, claimWithinLimit, mayClaim, msUntilNextRun, nextQueuedWorkspace } from "../storage/claims.ts";
+import { claimRuns, mayClaim, msUntilNextRun, nextQueuedWorkspace } from "../storage/claims/claims.ts";
+import { type ClaimRules, claimInTurns, FIRST_TURN } from "../storage/claims/claims-in-turns.ts";
 import { insertEvents } from "../storage/events.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { Executor, type ExecutorOptions } from "./execution/executor.ts";
@@ -20,8 +21,7 @@ export interface WorkerOptions extends Omit<ExecutorOptions, "onDone">, Heartbea
   idle_poll_ms: number;
   /** Set in instances of a deployment: they execute runs only while their rollout is active. */
   rollout: number | undefined;
-  /** Maximum number of running runs of a workspace; undefined if it is not limited. */
-  max_running_runs: number | undefined;
+  claim_rules: ClaimRules | undefined;
 }
 
 const HAND_BACK_TIMEOUT_MS = 5_000;
@@ -35,6 +35,8 @@ export class Worker implements BackgroundService, PoolListener {
   readonly #running = new Map<string, Executor>();
   /** The workspace that was last preferred while another workspace used half of the slots. */
   #last_preferred = "";
+  /** With claim rules: where the last claim ended. */
+  #turn = FIRST_TURN;
   readonly #heartbeat: BackgroundService;
   readonly #polling: BackgroundService;
   #state: "idle" | "scheduled" | "claiming" | "stopped" = "idle";
@@ -162,11 +164,11 @@ export class Worker implements BackgroundService, PoolListener {
    * preferred in turn, so that their runs wait for one free slot and not for the whole queue of that workspace.
    */
   async #claimFairly(tx: Tx, { limit, graphs }: Capacity): Promise<RunRow[]> {
-    const { database, lease_ms, rollout, max_running_runs: max_running } = this.#options;
+    const { database, lease_ms, rollout, claim_rules: rules } = this.#options;
     const claim = { worker_id: database.worker_id, lease_ms, rollout, graphs };
-    if (max_running !== undefined) {
-      const runs = await claimWithinLimit(tx, { ...claim, limit, max_running, after: this.#last_preferred });
-      this.#last_preferred = runs.at(-1)?.tenant_id ?? this.#last_preferred;
+    if (rules) {
+      const { runs, turn } = await claimInTurns(tx, { ...claim, limit, rules, turn: this.#turn });
+      this.#turn = turn;
       return runs;
     }
     const dominant = this.#dominantWorkspace(limit);

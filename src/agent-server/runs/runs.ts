@@ -259,7 +259,7 @@ export class Runs {
     { temporary = false, run_id = tx.newId(), keep_paused = false }: StatelessOptions & { temporary?: boolean } = {},
   ): Promise<RunRow> {
     const { graph_id, assistant_id } = assistant;
-    await requireQueueSpace(tx, caller, this.#context.max_pending_runs);
+    await requireQueueSpace(tx, caller, this.#context.max_pending);
     await requireLanguage(tx, this.#context.catalog, thread.thread_id, graph_id);
     const threadMetadata = JSON.parse(thread.metadata) as JsonObject;
     const parsed = { ...thread, metadata: threadMetadata };
@@ -271,6 +271,7 @@ export class Runs {
     return insertRun(tx, {
       run_id,
       tenant_id: caller.tenant_id,
+      user_id: caller.user_id,
       thread_id: thread.thread_id,
       assistant_id,
       graph_id,

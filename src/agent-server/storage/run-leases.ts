@@ -1,7 +1,7 @@
 import { type ExpressionBuilder, sql } from "kysely";
 import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import { isActiveRollout } from "./claims.ts";
+import { isActiveRollout } from "./claims/claims.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 

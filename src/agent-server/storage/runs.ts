@@ -12,6 +12,7 @@ export interface NewRun
     RunRow,
     | "run_id"
     | "tenant_id"
+    | "user_id"
     | "thread_id"
     | "assistant_id"
     | "graph_id"
@@ -44,6 +45,7 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
     .values({
       run_id: p("run_id"),
       tenant_id: p("tenant_id"),
+      user_id: p("user_id"),
       thread_id: p("thread_id"),
       assistant_id: p("assistant_id"),
       graph_id: p("graph_id"),
@@ -70,11 +72,20 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
 export const PENDING = sql.lit<"pending">("pending");
 export const RUNNING = sql.lit<"running">("running");
 
-/** Whether the workspace has at least `count` pending runs. Reads as many entries of an index. */
-export const hasPendingRuns = async (tx: Tx, pending: { tenant_id: string; count: number }): Promise<boolean> =>
-  (await tx.first(pendingQuery(tx, { ...pending, offset: pending.count - 1 }))) !== undefined;
+/** Whether the workspace, or one of its users, has at least `count` pending runs. Reads entries of the workspace in an index. */
+export const hasPendingRuns = async (tx: Tx, pending: PendingRuns & { count: number }): Promise<boolean> => {
+  const query = pending.user_id === undefined ? pendingQuery : pendingOfUserQuery;
+  return (await tx.first(query(tx, { ...pending, offset: pending.count - 1 }))) !== undefined;
+};
 
-const pendingQuery = prepared<{ tenant_id: string; offset: number }, { seq: number }>((k, p) =>
+interface PendingRuns {
+  tenant_id: string;
+  user_id?: string;
+}
+
+type PendingOffset = PendingRuns & { offset: number };
+
+const pendingRuns = (k: Tx["k"], p: <K extends keyof PendingOffset>(name: K) => NonNullable<PendingOffset[K]>) =>
   k
     .selectFrom("runs")
     .select("seq")
@@ -82,7 +93,12 @@ const pendingQuery = prepared<{ tenant_id: string; offset: number }, { seq: numb
     .where("status", "=", PENDING)
     .orderBy("start_at")
     .limit(1)
-    .offset(p("offset")),
+    .offset(p("offset"));
+
+const pendingQuery = prepared<PendingOffset, { seq: number }>((k, p) => pendingRuns(k, p as never));
+
+const pendingOfUserQuery = prepared<PendingOffset, { seq: number }>((k, p) =>
+  pendingRuns(k, p as never).where("user_id", "=", p("user_id") as string),
 );
 
 function runQuery(tx: Tx, { run_id, tenant_id, thread_id }: RunKey & Partial<ThreadRunKey>) {

@@ -74,6 +74,8 @@ export interface RunRow {
   seq: number;
   run_id: string;
   tenant_id: string;
+  /** The caller's. Empty for runs of versions before 026-runs-of-users. */
+  user_id: string;
   thread_id: string;
   assistant_id: string;
   graph_id: string;

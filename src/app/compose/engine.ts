@@ -6,6 +6,7 @@ import type { GraphCatalog } from "../../agent-server/graph-catalog.ts";
 import { AppHost } from "../../agent-server/graph-hosts/app-host.ts";
 import type { StartHost } from "../../agent-server/graph-hosts/host.ts";
 import type { PythonProcesses } from "../../agent-server/graph-hosts/python/process-host.ts";
+import type { ClaimRules } from "../../agent-server/storage/claims/claims-in-turns.ts";
 import { WebhookSender } from "../../agent-server/webhooks/webhook-deliveries.ts";
 import { WebhookPolicy } from "../../agent-server/webhooks/webhook-policy.ts";
 import type { Config } from "../../config/config.ts";
@@ -31,7 +32,7 @@ export function createEngine(
   const findToken: FindToken = async (user, request) =>
     (await vault()).flows.tokenForRun(user, request, browserUrl(config));
   return new Engine({
-    settings: config,
+    settings: { ...config, claim_rules: claimRules(config) },
     database,
     languages: languageHosts(config, startHost, python),
     setup,
@@ -41,6 +42,12 @@ export function createEngine(
     fetchAs,
     traceStore,
   });
+}
+
+function claimRules(config: Config): ClaimRules | undefined {
+  const { max_running_runs: per_workspace, max_running_runs_per_user: per_user, workspace_weights: weights } = config;
+  const rules = { per_workspace, per_user, weights };
+  return Object.values(rules).some((rule) => rule !== undefined) ? rules : undefined;
 }
 
 /** Undefined if the project has no HTTP app. */

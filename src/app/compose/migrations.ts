@@ -17,11 +17,12 @@ import {
   projectEncryption,
   pushNotifications,
   queuesOfWorkspaces,
+  runsOfUsers,
   store,
   threadTtl,
   traceDeletions,
   webhooks,
-} from "../../agent-server/storage/migrations/012-025.ts";
+} from "../../agent-server/storage/migrations/012-026.ts";
 import { controlPlane, deploymentRoles, instanceAuth } from "../../control-plane/storage/migrations.ts";
 import { EXPERIMENT_MIGRATIONS } from "../../experiments/storage/migrations.ts";
 import type { Migration } from "../../platform/database/migrate.ts";
@@ -53,6 +54,7 @@ export const MIGRATIONS = {
     instanceAuth,
     checkpointLanguage,
     projectEncryption,
+    runsOfUsers,
   ],
   experiments: EXPERIMENT_MIGRATIONS,
 } as const satisfies Record<string, readonly Migration[]>;

@@ -1,7 +1,19 @@
-import { integer, setting, size } from "./setting.ts";
+import { ConfigError } from "../../platform/errors.ts";
+import { integer, list, setting, size } from "./setting.ts";
 
 const count = integer(1, 1_000_000);
 const bytes = size(1024, 1_000_000_000_000);
+const weight = integer(1, 1_000);
+
+const weights = (value: string, name: string): Record<string, number> =>
+  Object.fromEntries(
+    list(value, name).map((pair) => {
+      const [, workspace, number] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})=(.*)$/i.exec(pair) ?? [];
+      if (!workspace)
+        throw new ConfigError(`${name} must be a list of <workspace id>=<number>, but contains "${pair}".`);
+      return [workspace.toLowerCase(), weight(number as string, name)];
+    }),
+  );
 
 /** Limits for each user or workspace. Requests beyond them are rejected with status 429. */
 export const limitSettings = {
@@ -24,9 +36,20 @@ export const limitSettings = {
     meaning:
       "Maximum number of pending runs in a workspace, including those that start later. Runs that would exceed it are rejected, and runs of crons are skipped. Concurrent requests on Postgres can exceed it by a few runs.",
   }),
+  max_pending_runs_per_user: setting("THREADMILL_MAX_PENDING_RUNS_PER_USER", count, {
+    meaning:
+      "The same for each user. All callers of a service without authentication are one user, and so are all callers with a key from `API_KEYS`.",
+  }),
   max_running_runs: setting("THREADMILL_MAX_RUNNING_RUNS", count, {
     meaning:
       "Maximum number of runs of a workspace that are executed at the same time, by all processes together. Further runs stay pending. With this limit, workspaces take turns in the order of their IDs.",
+  }),
+  max_running_runs_per_user: setting("THREADMILL_MAX_RUNNING_RUNS_PER_USER", count, {
+    meaning: "The same for each user. The workspace's next run is the oldest run of a user below the limit.",
+  }),
+  workspace_weights: setting("THREADMILL_WORKSPACE_WEIGHTS", weights, {
+    meaning:
+      "Weights of workspaces, as `<workspace id>=<number>`, separated by commas; others have the weight 1. Workspaces with pending runs take turns in the order of their IDs, and start as many runs per turn as their weight.",
   }),
   max_deployments: setting("THREADMILL_MAX_DEPLOYMENTS", count, {
     meaning: "Maximum number of deployments in a workspace, except those that are being deleted.",

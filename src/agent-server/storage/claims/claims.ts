@@ -1,8 +1,8 @@
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from "kysely";
-import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
-import { prepared } from "../../platform/database/prepared.ts";
-import { PENDING, RUNNING } from "./runs.ts";
-import type { RunRow } from "./schema.ts";
+import { nowMs, type Schema, type Tx } from "../../../platform/database/database.ts";
+import { prepared } from "../../../platform/database/prepared.ts";
+import { PENDING, RUNNING } from "../runs.ts";
+import type { RunRow } from "../schema.ts";
 
 /** Checks without a transaction whether a run may be claimable. If the result is false, no run is claimable. */
 export const mayClaim = async (tx: Tx, rollout?: number): Promise<boolean> =>
@@ -25,6 +25,8 @@ export interface Claim {
   rollout?: number | undefined;
   /** Limits the claim to runs of this workspace. */
   tenant_id?: string | undefined;
+  /** Excludes the runs of these users of the workspace. */
+  except_users?: readonly string[] | undefined;
   /** Limits the claim to runs of these graphs, or to those of other graphs. */
   graphs?: { ids: readonly string[]; are: "only" | "excluded" } | undefined;
 }
@@ -34,11 +36,11 @@ export interface Claim {
  * by acceptance. A run in retry back-off keeps its position and blocks later runs.
  */
 export function claimRuns(tx: Tx, claim: Claim): Promise<RunRow[]> {
-  const { rollout, tenant_id, graphs } = claim;
+  const { rollout, tenant_id, graphs, except_users = [] } = claim;
   const prepared = claimQueries[rollout === undefined ? "any" : "asRollout"][tenant_id ? "ofOne" : "ofAll"];
-  if (!graphs) return tx.all(prepared(tx, claim));
+  if (!graphs && except_users.length === 0) return tx.all(prepared(tx, claim));
   const given: Given = (name) => claim[name] as never;
-  const query = claiming(tx.k, given, tx, tenant_id !== undefined, graphs);
+  const query = claiming(tx.k, given, tx, tenant_id !== undefined, { graphs, except_users });
   return tx.all(
     (rollout === undefined ? query : query.where((e) => isActiveRollout(e, rollout))).returningAll(),
   ) as Promise<RunRow[]>;
@@ -58,7 +60,13 @@ const claimQueries = {
   asRollout: { ofAll: claimQuery(true, false), ofOne: claimQuery(true, true) },
 };
 
-const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean, graphs?: Claim["graphs"]) =>
+const claiming = (
+  k: Tx["k"],
+  p: Given,
+  tx: Tx,
+  isOfOne: boolean,
+  { graphs, except_users = [] }: Pick<Claim, "graphs" | "except_users"> = {},
+) =>
   k
     .updateTable("runs")
     .set({
@@ -81,6 +89,7 @@ const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean, graphs?: Claim
           .$if(graphs !== undefined, (query) =>
             query.where("r.graph_id", graphs?.are === "only" ? "in" : "not in", graphs?.ids ?? []),
           )
+          .$if(except_users.length > 0, (query) => query.where("r.user_id", "not in", except_users))
           .where((r) =>
             r.not(
               r.exists(
@@ -138,47 +147,6 @@ const queuedQuery = prepared<WorkspaceRange, QueuedRow>((k, p) => {
     queued.as("first"),
   ]) as never;
 });
-
-/** Key of the advisory lock that makes the limit exact while several processes claim. */
-const CLAIM_LOCK = 20242;
-
-/** No workspace has this id. */
-const NO_WORKSPACE = "";
-
-/**
- * Claims for one workspace after the other, beginning after the workspace `after`, as many runs as keep its running runs at or below the
- * limit.
- */
-export async function claimWithinLimit(
-  tx: Tx,
-  { max_running, after, ...claim }: Claim & { max_running: number; after: string },
-): Promise<RunRow[]> {
-  // SQLite has one writer at a time.
-  if (tx.dialect.name === "postgres") await tx.run(sql`select pg_advisory_xact_lock(${CLAIM_LOCK}, 0)`.compile(tx.k));
-  const running = await countRunning(tx);
-  const claimed: RunRow[] = [];
-  const seen = new Set<string>();
-  for (let last = after; claimed.length < claim.limit; ) {
-    const tenant_id = await nextQueuedWorkspace(tx, { after: last, except: NO_WORKSPACE });
-    if (tenant_id === undefined || seen.has(tenant_id)) break;
-    seen.add(tenant_id);
-    last = tenant_id;
-    const limit = Math.min(claim.limit - claimed.length, max_running - (running.get(tenant_id) ?? 0));
-    if (limit > 0) claimed.push(...(await claimRuns(tx, { ...claim, tenant_id, limit })));
-  }
-  return claimed;
-}
-
-async function countRunning(tx: Tx): Promise<Map<string, number>> {
-  const rows = await tx.all(
-    tx.k
-      .selectFrom("runs")
-      .select((e) => ["tenant_id", e.fn.countAll<number>().as("count")])
-      .where("status", "=", RUNNING)
-      .groupBy("tenant_id"),
-  );
-  return new Map(rows.map(({ tenant_id, count }) => [tenant_id, Number(count)]));
-}
 
 /** Milliseconds until the next delayed run is due; undefined if there is none. */
 export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {

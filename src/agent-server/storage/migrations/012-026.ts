@@ -156,3 +156,13 @@ export const projectEncryption: Migration = {
     `create table project_encryption (id integer not null primary key, since ${types.bigint} not null)`,
   ],
 };
+
+/** The user of each run, for the limits of users. The index has it too: a claim skips the queued runs of users at their limit. */
+export const runsOfUsers: Migration = {
+  name: "026-runs-of-users",
+  statements: () => [
+    "alter table runs add column user_id text not null default ''",
+    "drop index runs_queue_of_workspace",
+    "create index runs_queue_of_workspace on runs (tenant_id, start_at, seq, user_id) where status = 'pending'",
+  ],
+};
