@@ -8,6 +8,7 @@ import { createAppRouter } from "./router.tsx";
 import "./theme.css";
 import { QueryClient } from "@tanstack/react-query";
 import { IS_PUBLIC_PAGE, RequestError } from "./api/request.ts";
+import { sessionQuery } from "./api/session.ts";
 import { Toasts } from "./ui/overlay/toast.tsx";
 
 followTheme();
@@ -23,7 +24,8 @@ const client = new QueryClient({
   },
 });
 const router = createAppRouter(client);
-// Loads the page's code in parallel with the session. Except on public pages, nothing is shown until the session has loaded.
+// Loads the session in parallel with the page's code. Except on public pages, nothing is shown until the session has loaded.
+if (!IS_PUBLIC_PAGE) void client.prefetchQuery(sessionQuery);
 void router.load();
 
 createRoot(document.getElementById("root") as HTMLElement).render(

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from "react";
+import { startTransition, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 
 /** Number of rows that are rendered before and after the visible rows. */
@@ -36,15 +36,22 @@ interface Viewport {
  */
 export function useVisibleArea(scroller: HTMLElement | null, layout: TableLayout): VisibleArea {
   const [viewport, setViewport] = useState<Viewport>({ top: 0, left: 0, height: 0, width: 0 });
-  const visible = visibleArea(viewport, layout);
-  const rendered = useRef({ layout, visible });
-  rendered.current = { layout, visible };
+  // The overscan is rendered after the first frame, which then has half as many rows.
+  const [overscan, setOverscan] = useState(0);
+  const isMeasured = viewport.height > 0;
+  useEffect(() => {
+    if (isMeasured) startTransition(() => setOverscan(OVERSCAN_ROWS));
+  }, [isMeasured]);
+  const visible = visibleArea(viewport, layout, overscan);
+  const rendered = useRef({ layout, visible, overscan });
+  rendered.current = { layout, visible, overscan };
   useLayoutEffect(() => {
     if (!scroller) return;
     const update = () => {
       const { scrollTop: top, scrollLeft: left, clientHeight: height, clientWidth: width } = scroller;
       const now = { top, left, height, width };
-      if (!isSame(visibleArea(now, rendered.current.layout), rendered.current.visible)) setViewport(now);
+      const { layout, visible, overscan } = rendered.current;
+      if (!isSame(visibleArea(now, layout, overscan), visible)) setViewport(now);
     };
     // Updates synchronously: otherwise the next frame would not show the new rows.
     const updateNow = () => flushSync(update);
@@ -64,11 +71,12 @@ export function useVisibleArea(scroller: HTMLElement | null, layout: TableLayout
 function visibleArea(
   { top, left, height, width }: Viewport,
   { rows, rowHeight, edges, pinned }: TableLayout,
+  overscan: number,
 ): VisibleArea {
   if (height === 0) return EMPTY;
   return {
-    fromRow: Math.max(0, Math.min(Math.floor(top / rowHeight) - OVERSCAN_ROWS, rows)),
-    toRow: Math.min(Math.ceil((top + height) / rowHeight) + OVERSCAN_ROWS, rows),
+    fromRow: Math.max(0, Math.min(Math.floor(top / rowHeight) - overscan, rows)),
+    toRow: Math.min(Math.ceil((top + height) / rowHeight) + overscan, rows),
     ...(edges ? columnsBetween(edges, left + pinned, left + width) : ALL_COLUMNS),
   };
 }
