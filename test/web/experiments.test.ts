@@ -172,6 +172,24 @@ describeInBrowser("experiments that the page runs", () => {
     await section.waitFor({ state: "detached" });
   });
 
+  it("send a result again that the server has no room for", async () => {
+    const page = await web.open(`/experiments/datasets/${dataset}`, { refused: [503] });
+    let refused = 0;
+    await page.route("**/api/v1/{feedback,runs/batch}", (route) =>
+      refused < 2 &&
+      route
+        .request()
+        .url()
+        .endsWith(["batch", "feedback"][refused] as string)
+        ? route.fulfill({ status: 503, json: { detail: `Refused ${++refused}` } })
+        : route.continue(),
+    );
+    await run(page, "refused");
+    await page.getByText("refused has ended. 1 of 6 runs failed.").waitFor();
+    expect(refused).toBe(2);
+    expect(await sessionOf("refused")).toMatchObject({ run_count: 6, feedback_stats: { judge: { n: 5 } } });
+  });
+
   it("mark results for an earlier version of an example in the comparison", async () => {
     const { id } = await request("POST", "/datasets", { name: "Edited" });
     const example = { inputs: { question: "one?" }, outputs: { answer: "no" } };

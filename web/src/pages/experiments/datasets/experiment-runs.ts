@@ -2,7 +2,8 @@ import type { QueryClient } from "@tanstack/react-query";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Example } from "../../../../../src/experiments/contract/datasets/examples.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
-import { api } from "../../../api/request.ts";
+import { pause } from "../../../api/pause.ts";
+import { api, RequestError } from "../../../api/request.ts";
 import { createStore } from "../../../store.ts";
 import { OF_EXPERIMENT } from "../../threads/queries.ts";
 import { comparisonKey } from "../compare/queries.ts";
@@ -118,8 +119,8 @@ export async function continueExperiment(id: string, client: QueryClient): Promi
       try {
         row.bodies ??= await runExample(row.example, order, id, controller.signal);
         const { run, scores } = row.bodies;
-        await api.post("/api/v1/runs/batch", { post: [run] });
-        for (const score of scores) await api.post("/api/v1/feedback", score);
+        await store("/api/v1/runs/batch", { post: [run] }, controller.signal);
+        for (const score of scores) await store("/api/v1/feedback", score, controller.signal);
         if (run.error !== undefined) failed.runs++;
         failed.evaluations += scores.filter(({ error }) => error).length;
         update(id, { done: ++done, failed: { ...failed } });
@@ -143,6 +144,22 @@ export async function continueExperiment(id: string, client: QueryClient): Promi
   // The page of the dataset has read the differences of what was stored before.
   const changed = [EXPERIMENTS, comparisonKey(order.dataset.id)];
   await Promise.all(changed.map((queryKey) => client.invalidateQueries({ queryKey })));
+}
+
+const STORE_ATTEMPTS = 5;
+/** The `retry-after` of a 503. */
+const RETRY_MS = 1_000;
+
+/** Stores a part of a row. The server responds with 503 while it receives more than it can store, or restarts. */
+async function store(path: string, body: object, signal: AbortSignal): Promise<void> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await api.post(path, body);
+    } catch (error) {
+      const isTemporary = error instanceof RequestError && error.status === 503;
+      if (!isTemporary || attempt === STORE_ATTEMPTS || signal.aborted) throw error;
+      await pause(RETRY_MS, signal);
+    }
 }
 
 /** Stops an experiment of this page, or removes it from the list. The rows that are stored stay. */
