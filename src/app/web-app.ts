@@ -230,4 +230,7 @@ function serveWebQueries(app: App, { run_overview, threads, experiments }: WebAp
     const found = await threads.search(caller, body);
     return context.json(selectThreads(found, body), 200, pageHeaders(body, found.length));
   });
+  serve(app, appThreadRoutes.countThreadsByText, async ({ caller, body, context }) =>
+    context.json(await threads.count(caller, body)),
+  );
 }

@@ -68,6 +68,7 @@ describe.each(databases)("searching threads on %s", (database) => {
     await api.wait(thread_id, { assistant_id: "chain", input: { steps: ['a_word % say "100%"'] } });
     const found: Wire[] = await api.post("/app/api/threads/search", { text, metadata, select: ["thread_id"] });
     expect(found).toEqual(isFound ? [{ thread_id }] : []);
+    expect(await api.post("/app/api/threads/count", { text, metadata })).toBe(found.length);
     const byId = { text: thread_id.slice(0, -1), metadata, select: ["thread_id"] };
     expect(await api.post("/app/api/threads/search", byId)).toEqual([{ thread_id }]);
   });
@@ -86,6 +87,8 @@ describe.each(databases)("searching threads on %s", (database) => {
     };
     expect(await find({ team: "blue", tags: ["x"] })).toEqual([0, 2, 3, 4].map(id));
     expect(await find({ team: "blue", tags: ["none"] })).toEqual([0, 1, 2, 3, 4].map(id));
+    const exclude_metadata = { team: "blue", tags: ["x"] };
+    expect(await api.post("/app/api/threads/count", { metadata: MINE, exclude_metadata })).toBe(4);
   });
 
   it("finds by ids, and skips those that do not exist", async () => {

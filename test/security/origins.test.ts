@@ -28,6 +28,7 @@ const REPLACED_HEADERS = [
   ["GET", "/admin/workspaces"],
   ["GET", "/app/api/session"],
   ["POST", "/app/api/threads/search"],
+  ["POST", "/app/api/threads/count"],
   ["GET", "/app/assets/index.js"],
   ["PUT", "/v2/uploads/x"],
 ] as const;

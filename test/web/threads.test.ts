@@ -112,9 +112,12 @@ describeInBrowser("threads", () => {
       await question(page).getByRole("button", { name: "Reject" }).click();
     });
     await said(refused, "was not approved. The reason: It was worn.");
-    const call = conversation(refused).locator("summary", { hasText: "refund_order" });
-    expect(await call.innerText()).toMatch(/rejected/i);
-    expect(await call.innerText()).not.toMatch(/success/i);
+    const refund = conversation(refused).locator("summary", { hasText: "refund_order" });
+    expect(await refund.innerText()).toMatch(/rejected/i);
+    expect(await refund.innerText()).not.toMatch(/success/i);
+    const thread = new URL(refused.url()).pathname.replace("/app", "");
+    const { values } = (await call("GET", `${thread}/state`)) as { values: { messages: object[] } };
+    expect(values.messages).toContainEqual(expect.objectContaining({ type: "tool", status: "error" }));
     const raw = await answered(async (page) => {
       await question(page).getByRole("button", { name: "Raw JSON" }).click();
       const text = question(page).getByLabel("Response (JSON)");
@@ -245,7 +248,10 @@ describeInBrowser("threads", () => {
     await run(thread_id, { input: say("Where is order 1042?") });
     const page = await web.open(`/threads/${thread_id}`);
     const history = page.getByRole("list", { name: "History" });
-    await history.getByRole("button", { name: /tools.*changed messages/ }).click();
+    await history.getByRole("button", { name: /^\d+ ?tools/ }).click();
+    // All steps change the messages, and all are of one run.
+    expect(await history.getByText(/changed messages/).count()).toBe(0);
+    expect(await history.locator("time").count()).toBe(1);
     await page.getByText("You are viewing a past state").waitFor();
     await expectAccessible(page);
     expect(new URL(page.url()).searchParams.get("checkpoint")).toBeTruthy();
@@ -255,7 +261,7 @@ describeInBrowser("threads", () => {
     await conversation(page).getByText("pending").waitFor();
     await page.keyboard.press("k");
     await page.reload();
-    await history.getByRole("button", { name: "Fork from here" }).click();
+    await history.getByRole("button", { name: "Run from here" }).click();
     await said(page, "is shipped");
     await history.getByText("Branch 2 of 2").waitFor();
     expect((await runsOf(thread_id)).length).toBe(2);
@@ -320,7 +326,7 @@ describeInBrowser("threads", () => {
     const history = page.getByRole("list", { name: "History" });
     // The state before the first node, with the question only.
     await history
-      .getByRole("button", { name: /changed messages/ })
+      .getByRole("button", { name: /^\d+ ?input/ })
       .last()
       .click();
     await history.getByRole("button", { name: "Edit state…" }).click();
@@ -417,14 +423,16 @@ describeInBrowser("threads", () => {
   it("show a tool result without a status as returned, not as a success", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Hello") });
-    const tool_calls = [{ id: "1", name: "weather", args: {} }];
-    const result = { type: "tool", tool_call_id: "1", content: "sunny" };
-    const values = { messages: [{ type: "ai", content: "", tool_calls }, result] };
+    const tool_calls = ["weather", "tides"].map((name) => ({ id: name, name, args: {} }));
+    const result = { type: "tool", tool_call_id: "weather", content: "sunny" };
+    const failure = { type: "tool", tool_call_id: "tides", content: "no such town", status: "error" };
+    const values = { messages: [{ type: "ai", content: "", tool_calls }, result, failure] };
     await call("POST", `/threads/${thread_id}/state`, { values });
     const page = await web.open(`/threads/${thread_id}`);
     const line = conversation(page).locator("summary", { hasText: "weather" });
     await line.getByText("Returned").waitFor();
     expect(await line.innerText()).not.toMatch(/success/i);
+    await conversation(page).locator("summary", { hasText: "tides" }).getByText("Failed").waitFor();
   });
 
   it("wrap words without end, on a phone, too", async () => {
@@ -471,6 +479,7 @@ describeInBrowser("threads", () => {
     const page = await web.open(`/threads/new?assistant=${await assistantOf("research")}`);
     const input = page.getByRole("form", { name: "Input" });
     await page.getByLabel("question", { exact: true }).waitFor();
+    await page.locator("textarea:focus").waitFor();
     // What the graph works out by itself is not asked for.
     expect(await input.getByRole("textbox").count()).toBe(1);
     await page.getByRole("radio", { name: "JSON" }).click();
@@ -645,6 +654,12 @@ describeInBrowser("threads", () => {
     for (let number = 0; number < 55; number++) ids.push(await newThread({ name: `Import ${number}`, batch: "may" }));
     const page = await web.open("/threads?metadata=batch%3Dmay");
     await page.getByText("55 threads", { exact: true }).waitFor();
+    // The page has loaded 50 of those that the text matches.
+    await page.getByLabel("Search content or ID").fill((ids[0] as string).slice(0, 6));
+    await page.waitForURL(/q=/);
+    await page.getByText("55 threads", { exact: true }).waitFor();
+    await page.getByLabel("Search content or ID").fill("");
+    await page.waitForURL(/^(?!.*q=)/);
     const left = async (role: "heading" | "checkbox", name: string) =>
       (await page.getByRole(role, { name, exact: true }).boundingBox())?.x;
     expect(await left("checkbox", "Select all")).toBe(await left("heading", "Threads"));

@@ -234,7 +234,10 @@ const RULES: RulesOf<typeof ROUTES> = {
     getRunThroughput: checking("threads:search"),
     getRunMonitoring: checking("threads:search"),
   },
-  app_threads: { searchThreadsByText: editing("threads:search") },
+  app_threads: {
+    searchThreadsByText: editing("threads:search"),
+    countThreadsByText: editing("threads:search"),
+  },
 };
 
 const ROUTES = { ...agentServerRoutes, app_runs: appRunRoutes, app_threads: appThreadRoutes };

@@ -116,6 +116,7 @@ const CASES: Record<RouteName, Case> = {
   getRunThroughput: found("hidden"),
   getRunMonitoring: found("hidden"),
   searchThreadsByText: missing(() => ({ text: "alice" }), "hidden"),
+  countThreadsByText: missing(() => ({ text: "alice" }), "hidden"),
 };
 
 /** Requests that would change the records for others, or need other records. */

@@ -117,6 +117,11 @@ export function Composer({
   const [isOpen, setOpen] = useState(false);
   const isCollapsed = hasRuns && !isOpen && mode !== "chat";
   const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    // A new thread begins in its first field, unless the user has moved the focus.
+    if (mode !== "chat" && draft_key === NEW_DRAFT && document.activeElement === document.body)
+      form.current?.querySelector<HTMLElement>("textarea, input")?.focus();
+  }, [mode, draft_key]);
   const isEmpty = mode === "chat" && text.trim() === "";
   const submit = async (event: FormEvent) => {
     event.preventDefault();

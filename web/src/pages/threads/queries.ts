@@ -41,18 +41,24 @@ export const OF_EXPERIMENT = { kept_for: "experiment" };
 export const labelOf = ({ title, thread_id }: Pick<ListedThread, "title" | "thread_id">): string =>
   title ?? `Thread ${thread_id.slice(0, 8)}`;
 
+/** The filters of a search and of a count. Deployments serve the public routes only, which ignore `text` and `exclude_metadata`. */
+const filterOf = ({ status, q, metadata, experiments }: ThreadsSearch) => ({
+  status,
+  text: q,
+  metadata: parseMetadata(metadata) ?? undefined,
+  exclude_metadata: experiments || target() !== undefined ? undefined : OF_EXPERIMENT,
+});
+
 /** Searches threads and returns one page. */
 export async function findThreads(
-  { status, q, metadata, sort, order, experiments }: ThreadsSearch,
+  search: ThreadsSearch,
   page: { limit: number; offset?: number },
   signal?: AbortSignal,
 ): Promise<ListedThread[]> {
+  const { status, q, sort, order } = search;
   const body = {
     ...page,
-    status,
-    text: q,
-    metadata: parseMetadata(metadata) ?? undefined,
-    exclude_metadata: experiments || target() !== undefined ? undefined : OF_EXPERIMENT,
+    ...filterOf(search),
     sort_by: sort ?? "updated_at",
     sort_order: order ?? "desc",
     select: status === "error" ? [...SELECT, "error"] : SELECT,
@@ -98,18 +104,14 @@ export const threadsQuery = (search: ThreadsSearch) =>
     placeholderData: (before) => before,
   });
 
-/** Number of threads that match the filters. The route has no filter for text, and cannot leave out threads. */
-export const threadCountQuery = ({ status, metadata, experiments }: ThreadsSearch) =>
+/** Number of threads that match the filters. */
+export const threadCountQuery = (search: ThreadsSearch) =>
   queryOptions({
-    queryKey: [...threadsKey, "count", status, metadata, experiments],
-    queryFn: async ({ signal }) => {
-      const filter = parseMetadata(metadata) ?? undefined;
-      const counted = [filter, ...(experiments || target() !== undefined ? [] : [{ ...filter, ...OF_EXPERIMENT }])];
-      const [all = 0, excluded = 0] = await Promise.all(
-        counted.map((each) => api.post<number>("/threads/count", { status, metadata: each }, { signal })),
-      );
-      return all - excluded;
-    },
+    queryKey: [...threadsKey, "count", filterOf(search)],
+    queryFn: ({ signal }) =>
+      api.post<number>(target() === undefined ? "/app/api/threads/count" : "/threads/count", filterOf(search), {
+        signal,
+      }),
     refetchInterval: LIST_POLL_MS,
     placeholderData: (before) => before,
   });

@@ -103,16 +103,15 @@ export function ThreadsPage() {
 
 const keyOf = ({ thread_id }: ListedThread): string => thread_id;
 
-/** Number of threads that match the filters. Threads that match a text are counted only as far as they are loaded. */
+/** Number of threads that match the filters. */
 function ThreadCount({ loaded, hasMore }: { loaded: number; hasMore: boolean }) {
   const search = threadsRoute.useSearch();
-  const { data: total } = useQuery({ ...threadCountQuery(search), enabled: search.q === undefined && hasMore });
-  const known = !hasMore ? loaded : search.q === undefined ? total : loaded;
+  const { data: total } = useQuery({ ...threadCountQuery(search), enabled: hasMore });
+  const known = hasMore ? total : loaded;
   if (known === undefined) return null;
   return (
     <output className="ml-auto self-center text-table text-text-2">
-      {count(known)}
-      {hasMore && search.q !== undefined && "+"} {known === 1 ? "thread" : "threads"}
+      {count(known)} {known === 1 ? "thread" : "threads"}
     </output>
   );
 }

@@ -44,6 +44,7 @@ export function History({
         Each step of a run adds a checkpoint. You can continue from any checkpoint.
       </EmptyState>
     );
+  const usual = usualChanges(steps);
   return (
     <>
       <ol aria-label="History">
@@ -51,6 +52,8 @@ export function History({
           <HistoryStep
             key={step.checkpoint_id}
             step={step}
+            note={noteOf(step, usual)}
+            isTimed={step.run_id === undefined || step.run_id !== steps[index - 1]?.run_id}
             isShown={index === at}
             onShow={() => onShow(index === 0 ? undefined : step.checkpoint_id)}
             onBranch={onBranch}
@@ -70,6 +73,8 @@ export function History({
 
 function HistoryStep({
   step,
+  note,
+  isTimed,
   isShown,
   onShow,
   onBranch,
@@ -77,6 +82,9 @@ function HistoryStep({
   onEdit,
 }: {
   step: Step;
+  note: string;
+  /** Whether to show the time: in the last step of each run. */
+  isTimed: boolean;
   isShown: boolean;
   onShow(): void;
   onBranch(checkpoint_id: string | undefined): void;
@@ -114,15 +122,17 @@ function HistoryStep({
               <span className="shrink-0 font-mono text-text-2">{duration(step.duration_ms)}</span>
             )}
           </span>
-          <span className="flex items-baseline gap-2 pl-7 text-text-3">
-            <span className="min-w-0 flex-1 break-words">{noteOf(step)}</span>
-            <RelativeTime time={step.created_at} />
-          </span>
+          {(note !== "" || isTimed) && (
+            <span className="flex items-baseline gap-2 pl-7 text-text-3">
+              <span className="min-w-0 flex-1 break-words">{note}</span>
+              {isTimed && <RelativeTime time={step.created_at} />}
+            </span>
+          )}
         </button>
         {isShown && (
           <div className="flex flex-wrap gap-2 px-2 pb-2 pl-9">
             <Button small onClick={onFork}>
-              <GitFork size={13} aria-hidden /> Fork from here
+              <GitFork size={13} aria-hidden /> Run from here
             </Button>
             <Button small onClick={onEdit}>
               <Pencil size={13} aria-hidden /> Edit state…
@@ -144,9 +154,18 @@ function titleOf({ nodes, source }: Step): string {
   return source === "update" ? "state updated" : source === "fork" ? "fork" : "run started";
 }
 
-function noteOf({ changed, next, isPaused }: Step): string {
+/** The keys that all steps of nodes change, such as `messages`. Empty for a single step. */
+function usualChanges(steps: readonly Step[]): ReadonlySet<string> {
+  const [first, ...others] = steps.filter(({ changed }) => changed.length > 0);
+  const isUsual = (key: string) => others.length > 0 && others.every(({ changed }) => changed.includes(key));
+  return new Set(first?.changed.filter(isUsual));
+}
+
+/** @param usual keys that are not named, because all steps change them */
+function noteOf({ changed, next, isPaused }: Step, usual: ReadonlySet<string>): string {
   const notes = [];
-  if (changed.length > 0) notes.push(`changed ${changed.join(", ")}`);
+  const unusual = changed.filter((key) => !usual.has(key));
+  if (unusual.length > 0) notes.push(`changed ${unusual.join(", ")}`);
   if (isPaused) notes.push(`interrupted in ${withCounts(next)}`);
   else if (changed.length === 0 && next.length > 0)
     notes.push(`next ${withCounts(next.map((node) => (node === "__start__" ? "input" : node)))}`);
