@@ -373,7 +373,7 @@ describeInBrowser("the compare page", () => {
     await run.getByRole("button", { name: "Edit reviewed" }).click();
     await run.getByRole("spinbutton", { name: "Score" }).fill("1");
     await run.getByRole("button", { name: "Save" }).click();
-    await cell(page, "reviewed", 0).getByText("1", { exact: true }).waitFor();
+    await cell(page, "reviewed", 0).getByText("1.000", { exact: true }).waitFor();
     await expectAccessible(page);
     await run.getByRole("button", { name: "Delete reviewed" }).click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();

@@ -1,6 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { describeInBrowser, expectAccessible, THEMES, WebTest } from "./browser.ts";
 
+/** The pages of the API documentation beside the agent server, each with a path of its API. */
+const OTHER_DOCUMENTS = [
+  ["Experiments", "/api/v1/datasets/upload-experiment"],
+  ["Control plane", "/v2/deployments"],
+  ["Administration", "/admin/keys"],
+] as const;
+
 describeInBrowser("the frame of an open service", () => {
   let web: WebTest;
   beforeAll(async () => {
@@ -93,6 +100,10 @@ describeInBrowser("the frame of an open service", () => {
       colors.push(await page.evaluate("getComputedStyle(document.body).color"));
     }
     expect(colors).toEqual(["rgb(0, 0, 0)", "rgb(255, 255, 255)"]);
+    for (const [title, path] of OTHER_DOCUMENTS) {
+      await page.getByRole("link", { name: title, exact: true }).first().click();
+      await page.getByText(path, { exact: true }).first().waitFor();
+    }
   });
 
   it("draws a shell in the colours of the theme before its styles and scripts have loaded", async () => {

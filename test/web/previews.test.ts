@@ -238,6 +238,11 @@ describeInBrowser("payloads in the shape of a chat", () => {
     for (const index of [0, 1]) await expect.poll(() => left(matrix, 1 + index)).toBe(await left(region, 3 + index));
     // The names of the scores are whole.
     const names = region.getByRole("button", { name: /^hallucination/ });
-    expect(await names.evaluateAll((all) => all.filter((each) => each.scrollWidth > each.clientWidth).length)).toBe(0);
+    for (const width of [1440, 1920]) {
+      await page.setViewportSize({ width, height: 1080 });
+      await expect
+        .poll(() => names.evaluateAll((all) => all.filter((each) => each.scrollWidth > each.clientWidth).length))
+        .toBe(0);
+    }
   });
 });

@@ -10,7 +10,8 @@ import { isSignificant, signOf } from "../view.ts";
 import type { Density } from "./experiment-head.tsx";
 
 interface DifferenceCellProps {
-  mean: number | null;
+  /** The mean score as a text. */
+  mean: string;
   difference: PairComparison | undefined;
   /** Whether confidence intervals and p-values have been computed. */
   isTested: boolean;
@@ -38,7 +39,7 @@ export function DifferenceCell({
   if (!difference)
     return (
       <>
-        <span className="block font-mono font-semibold">{number(mean)}</span>
+        <span className="block font-mono font-semibold">{mean}</span>
         <Skeleton className="mt-1 w-32" />
       </>
     );
@@ -65,7 +66,7 @@ export function DifferenceCell({
   return (
     <>
       <span className={classes("flex items-baseline font-mono max-sm:flex-wrap", compact ? "gap-1.5" : "gap-2")}>
-        <span className="font-semibold">{number(mean)}</span>
+        <span className="font-semibold">{mean}</span>
         {mean_delta !== null && (
           <ChangeMark sign={signOf(mean_delta, is_lower_score_better)} isInsignificant={isTested && !significant}>
             {deltaText(difference, isTested, compact)}

@@ -1,5 +1,5 @@
 import type { Session } from "../../../../../../src/experiments/contract/sessions.ts";
-import { count, delta, number, percent, seconds } from "../../../../ui/format.ts";
+import { count, decimalsFor, delta, fixed, number, percent, seconds } from "../../../../ui/format.ts";
 import { classes } from "../../../../ui/layout.tsx";
 import { UntestedChange } from "../change-mark.tsx";
 import { changePatch } from "../order.ts";
@@ -30,6 +30,9 @@ export function ScoreCell({
   const counts = key.distribution?.counts[index];
   if (!stats) return <span className="text-text-3">–</span>;
   if (!key.distribution || !counts) return <Labels values={stats.values} n={stats.n} />;
+  // All means of the row have the same precision.
+  const decimals = decimalsFor(view.shown.map(({ feedback_stats }) => feedback_stats?.[key.name]?.avg));
+  const mean = decimals === undefined ? number(stats.avg) : fixed(stats.avg, decimals);
   const histogram = (
     <Histogram
       width={HISTOGRAM_PX[densityOf(view.shown.length)]}
@@ -41,7 +44,7 @@ export function ScoreCell({
     return (
       <>
         <span className="block font-mono">
-          <span className="font-semibold">{number(stats.avg)}</span>
+          <span className="font-semibold">{mean}</span>
         </span>
         <span className="flex items-center gap-2 text-text-2">
           {histogram}
@@ -51,7 +54,7 @@ export function ScoreCell({
     );
   return (
     <DifferenceCell
-      mean={stats.avg}
+      mean={mean}
       difference={view.differenceOf(session.id, key.name)}
       isTested={view.hasSignificance}
       histogram={histogram}

@@ -94,9 +94,8 @@ export function RowsTable({
   );
 }
 
-/** Width from which the columns have space for the complete names of the scores. */
+/** Width from which the columns have the complete names of the scores, even if the table then scrolls sideways. */
 const ROOMY_PX = 1_400;
-const SCROLLBAR_PX = 16;
 
 /** Returns the width of an element in steps of 20 pixels, so that resizing the window rarely changes the columns. */
 function useWidth(element: HTMLElement | null): number {
@@ -109,6 +108,11 @@ function useWidth(element: HTMLElement | null): number {
   }, [element]);
   return width;
 }
+
+const SCROLLBAR_PX = 16;
+const NUMBER_PX = 68;
+const TEXT_WIDTHS = { input: { width: 210, min_px: 140 }, expected: { width: 160, min_px: 110 } };
+const TEXTS_PX = TEXT_WIDTHS.input.min_px + TEXT_WIDTHS.expected.min_px;
 
 /** A column whose width may shrink to `min_px`, so that the table does not scroll sideways. */
 type FlexibleColumn = Column<Slot> & { width: number; min_px: number };
@@ -147,18 +151,21 @@ function columnsOf({
   const without = hiddenColumns(view, search);
   const hides = (name: string) => without.includes(name);
   const keys = visibleKeys(view, search);
+  const latency = !hides("latency");
+  const scoresPx = (index: number, isRoomy: boolean) =>
+    24 + keys.reduce((sum, key) => sum + scorePx(key, index, isRoomy), latency ? SCORE_PX : 0);
+  const roomy_px = view.shown.reduce((sum, _, index) => sum + scoresPx(index, true), NUMBER_PX + TEXTS_PX);
   const parts: CellParts = {
     keys,
-    latency: !hides("latency"),
+    latency,
     output: !hides("output"),
     dense: search.dense === true && !narrow,
     heat: search.heat === true,
     named: narrow,
-    isRoomy: width >= ROOMY_PX,
+    isRoomy: width >= Math.min(ROOMY_PX, roomy_px + SCROLLBAR_PX),
   };
   const widthOf = (index: number) => {
-    const scores_px =
-      24 + keys.reduce((sum, key) => sum + scorePx(key, index, parts.isRoomy), parts.latency ? SCORE_PX : 0);
+    const scores_px = scoresPx(index, parts.isRoomy);
     if (!parts.output) return { width: scores_px, min_px: scores_px };
     return parts.dense
       ? { width: scores_px + 176, min_px: scores_px + 56 }
@@ -177,8 +184,8 @@ function columnsOf({
         </button>
       ),
       cell: ({ index, row }) => <span className="text-text-3">{row?.number ?? index + 1}</span>,
-      width: 68,
-      min_px: 68,
+      width: NUMBER_PX,
+      min_px: NUMBER_PX,
       numeric: true,
       sticky: true,
       card: "hidden",
@@ -192,8 +199,7 @@ function columnsOf({
           cell: ({ row }) => (
             <ExampleText row={row} of={of} dense={parts.dense} isNumbered={narrow && id === "input"} />
           ),
-          width: id === "input" ? 210 : 160,
-          min_px: id === "input" ? 140 : 110,
+          ...TEXT_WIDTHS[id],
           sticky: id === "input",
           card: id === "input" ? "title" : undefined,
         }),
