@@ -306,18 +306,23 @@ describeInBrowser("the monitoring", () => {
       const { status, assistant, ended_from, ended_until } = Object.fromEntries(new URL(page.url()).searchParams);
       expect({ status, assistant, ended_from, ended_until }).toMatchObject(search);
     };
+    const clickPoint = async (name: string) => {
+      // The chart is measured once its numbers are there.
+      await page.getByText("$0.250").first().waitFor();
+      await chart(page, name).click({ position: await positionOf(page, name) });
+    };
     const bucket = {
       ended_from: new Date(at).toISOString(),
       ended_until: new Date(at + BUCKET).toISOString(),
       assistant: ids.chain,
     };
-    await chart(page, "Duration").click({ position: await positionOf(page, "Duration") });
+    await clickPoint("Duration");
     await expectRuns(4, { ...bucket, status: undefined });
     await page.goBack();
-    await chart(page, "Cost").click({ position: await positionOf(page, "Cost") });
+    await clickPoint("Cost");
     await expectRuns(4, { ...bucket, status: undefined });
     await page.goBack();
-    await chart(page, "Error rate").click({ position: await positionOf(page, "Error rate") });
+    await clickPoint("Error rate");
     await expectRuns(2, { ...bucket, status: "failed" });
     await page.reload();
     await expectRuns(2, { ...bucket, status: "failed" });
