@@ -69,6 +69,19 @@ async def with_body(body):
     return "anybody"
 `;
 
+const SLOW_AUTH = `
+import asyncio, time
+from langgraph_sdk import Auth
+
+time.sleep(1)
+auth = Auth()
+
+@auth.authenticate
+async def authenticate(authorization):
+    await asyncio.sleep(3)
+    return "ada"
+`;
+
 const JS_AUTH = `
 import { Auth } from "@langchain/langgraph-sdk/auth";
 export const auth = new Auth().authenticate((request) => request.headers.get("authorization") ?? "anonymous");
@@ -91,6 +104,7 @@ describe("an authentication module in Python", () => {
       "agent.mjs": JS_GRAPH,
       "auth.py": PYTHON_AUTH,
       "auth.mjs": JS_AUTH,
+      "slow_auth.py": SLOW_AUTH,
       "helper.py": "def name_of(authorization): return authorization or 'anonymous'",
     });
     api = await Scenario.start("sqlite", {}, { config: project.config, intervals });
@@ -135,6 +149,11 @@ describe("an authentication module in Python", () => {
     expect((await api.send("POST", "/threads", {}, { authorization: "ada" })).status).toBe(200);
     expect((await failing).status).toBe(500);
     expect((await run(api, "js", "ada")).user.calls).toBe(1);
+  });
+
+  it("has all of its time for a request that came while the module was loading", async () => {
+    const api = await start({ path: "./slow_auth.py:auth" }, { auth_timeout_ms: 4_000 });
+    await api.call("POST", "/threads", {});
   });
 
   it.each(["unfinished", "broken", "missing", "blind", "unknown"])(

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Tx } from "../../src/platform/database/database.ts";
 import { databases } from "../support/databases.ts";
+import { language } from "../support/language.ts";
 import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../support/run-states.ts";
 import { openOn } from "../support/storage.ts";
 import { Scenario } from "./scenario.ts";
@@ -34,8 +35,9 @@ const TRIGGERS: Record<"sqlite" | "postgres", string[]> = {
 describe.each(databases)("the states of runs and threads on %s", (database) => {
   let api: Scenario;
   beforeAll(async () => {
-    // Short, and yet longer than any other run here takes.
-    api = await Scenario.start(database, { BG_JOB_TIMEOUT_SECS: "6" }, { inline: false });
+    // Short, and yet longer than any other run here takes: a Python host may start for more than 6 s on a busy machine.
+    const timeout_secs = language === "python" ? "20" : "6";
+    api = await Scenario.start(database, { BG_JOB_TIMEOUT_SECS: timeout_secs }, { inline: false });
     await withStorage(async (tx) => {
       const statements = ["create table moves (what text, before text, after text)", ...TRIGGERS[database]];
       for (const statement of statements) await tx.run(sql.raw(statement).compile(tx.k));

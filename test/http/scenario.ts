@@ -79,7 +79,12 @@ export class Scenario {
   /** A run of the graph `slow` that is running: its first step is done, and it waits for its door. */
   async runningSlow(thread_id: string, door: string | null = null, body: object = {}): Promise<Wire> {
     const run = await this.newRun(thread_id, { assistant_id: "slow", input: { steps: ["in"], door }, ...body });
-    await until("the slow run has begun", async () => (await this.state(thread_id)).next?.includes("wait"));
+    await until("the slow run has begun", async () => {
+      if ((await this.state(thread_id)).next?.includes("wait")) return true;
+      const { status } = await this.run(run);
+      if (status !== "pending" && status !== "running") throw new Error(`The slow run has ended: ${status}.`);
+      return false;
+    });
     return run;
   }
 

@@ -22,7 +22,7 @@ export interface QueryHostOptions {
   startHost: StartHost;
   setup: () => HostSetup;
   onRequest(request: HostRequest): Promise<unknown>;
-  /** A query that takes longer fails. */
+  /** A query that takes longer fails. The time counts from when the host has loaded its modules. */
   timeout_ms: number;
   /** After a timeout, the host is terminated if it does not respond within this time. Default: it is terminated immediately. */
   ping_timeout_ms?: number;
@@ -67,10 +67,15 @@ interface Results extends EncryptionResults {
   subgraphs: Record<string, GraphSchemas>;
 }
 
+interface PendingQuery extends PromiseWithResolvers<unknown> {
+  host: GraphHost;
+  timer: NodeJS.Timeout | undefined;
+}
+
 /** The graph host for queries. The first query starts it. */
 export class QueryHost {
   readonly #options: QueryHostOptions;
-  readonly #pending = new Map<number, PromiseWithResolvers<unknown> & { host: GraphHost }>();
+  readonly #pending = new Map<number, PendingQuery>();
   #host: GraphHost | undefined;
   #nextId = 1;
   readonly #pings = new Map<GraphHost, NodeJS.Timeout>();
@@ -93,8 +98,8 @@ export class QueryHost {
     const timer =
       timeout_ms === Number.POSITIVE_INFINITY
         ? undefined
-        : setTimeout(() => this.#onTimeout(id, timeout_ms, timer), timeout_ms);
-    this.#pending.set(id, { ...result, host });
+        : setTimeout(() => this.#onTimeout(id, timeout_ms), timeout_ms);
+    this.#pending.set(id, { ...result, host, timer });
     host.send({ type: "query", id, query });
     return result.promise.finally(() => clearTimeout(timer)) as Promise<Results[Q["kind"]]>;
   }
@@ -113,11 +118,12 @@ export class QueryHost {
   }
 
   /** With `ping_timeout_ms`, a query that never ends does not affect others, unless it blocks the host. */
-  #onTimeout(id: number, timeout_ms: number, timer: NodeJS.Timeout | undefined): void {
+  #onTimeout(id: number, timeout_ms: number): void {
     const { ping_timeout_ms, start_timeout_ms = 0 } = this.#options;
+    const pending = this.#pending.get(id);
+    if (!pending) return;
     // After a reload, the query may be in the old host.
-    const host = this.#pending.get(id)?.host;
-    if (!host) return;
+    const { host, timer } = pending;
     const started_at = this.#starting.get(host);
     if (started_at !== undefined && performance.now() - started_at < start_timeout_ms) {
       timer?.refresh();
@@ -145,6 +151,8 @@ export class QueryHost {
   #receive(host: GraphHost, message: FromHost): void {
     if (message.type === "loaded") {
       this.#starting.delete(host);
+      // A query starts only now.
+      for (const { host: of, timer } of this.#pending.values()) if (of === host) timer?.refresh();
     } else if (message.type === "query_result") {
       const pending = this.#settle(message.id);
       if (message.error) pending?.reject(new GraphQueryError(message.error.name, message.error.message));
@@ -168,7 +176,7 @@ export class QueryHost {
     }
   }
 
-  #settle(id: number): PromiseWithResolvers<unknown> | undefined {
+  #settle(id: number): PendingQuery | undefined {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
     return pending;
