@@ -359,6 +359,21 @@ describeInBrowser("the pages of experiments", () => {
     expect(compared.map(({ name }) => name)).toEqual([V1, V2, V3]);
     expect(query.get("baseline")).toBe(compared[0].id);
     expect(dataset.baseline_experiment_id).toBe(compared[0].id);
+    // A difference of errors has no test, so it has no colour of better or worse.
+    const errors = page.getByRole("row", { name: /^errors/ }).getByTitle("Not tested for significance");
+    await expect.poll(() => errors.allInnerTexts()).toHaveLength(2);
+    expect((await errors.allInnerTexts()).join()).toMatch(/▲\s*better\s*−4,▼\s*worse\s*\+1/);
+    expect(await errors.locator(".text-worse, .text-better").count()).toBe(0);
+    // The experiments of the matrix are above those of the table.
+    const lefts = (region: string) =>
+      page
+        .getByRole("region", { name: region })
+        .getByRole("columnheader")
+        .evaluateAll((heads) => heads.slice(-3).map((head) => Math.round(head.getBoundingClientRect().x)));
+    for (const width of [1280, 1440, 1920]) {
+      await page.setViewportSize({ width, height: 900 });
+      await expect.poll(async () => String(await lefts("Scores by experiment"))).toBe(String(await lefts("Examples")));
+    }
 
     await page.goto(`${web.url}/app`);
     await page.getByRole("link", { name: dataset.name, exact: true }).waitFor();

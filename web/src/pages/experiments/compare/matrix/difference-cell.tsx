@@ -22,6 +22,8 @@ interface DifferenceCellProps {
   /** Name for screen readers, for example `correct in second try`. */
   name: string;
   density: Density;
+  /** Whether the cells have two lines only, because the matrix has many keys. */
+  isFlat: boolean;
 }
 
 /** Compares an experiment with the baseline for one key: mean, difference, significance, and numbers of better and worse examples. */
@@ -34,6 +36,7 @@ export function DifferenceCell({
   onChoose,
   name,
   density,
+  isFlat,
 }: DifferenceCellProps) {
   const compact = density === "narrow";
   if (!difference)
@@ -65,7 +68,7 @@ export function DifferenceCell({
   );
   return (
     <>
-      <span className={classes("flex items-baseline font-mono max-sm:flex-wrap", compact ? "gap-1.5" : "gap-2")}>
+      <span className={classes("flex flex-wrap items-baseline font-mono", compact ? "gap-x-1.5" : "gap-x-2")}>
         <span className="font-semibold">{mean}</span>
         {mean_delta !== null && (
           <ChangeMark sign={signOf(mean_delta, is_lower_score_better)} isInsignificant={isTested && !significant}>
@@ -77,9 +80,8 @@ export function DifferenceCell({
             {intervalText(difference, compact)}
           </span>
         )}
-        {!compact && <Pairs {...difference} />}
       </span>
-      <span className={classes("flex flex-wrap items-center text-text-2 max-sm:flex-nowrap", GAPS[density])}>
+      <span className={classes("flex flex-wrap items-center whitespace-nowrap text-text-2", GAPS[density])}>
         {histogram}
         {choose("better", wins)}
         {choose("worse", losses)}
@@ -89,7 +91,7 @@ export function DifferenceCell({
           </span>
         )}
         <Significance difference={difference} isTested={isTested} significant={significant} compact={compact} />
-        {compact && <Pairs {...difference} compact />}
+        <Pairs {...difference} compact={compact || (isFlat && density === "medium")} />
       </span>
     </>
   );
@@ -121,16 +123,15 @@ function Significance({
 }
 
 /** Number of examples that have a score in both experiments. Hidden if all examples have both scores. */
-function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairComparison & { compact?: true }) {
+function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairComparison & { compact: boolean }) {
   const all = n_paired + only_baseline + only_comparison;
   if (all === n_paired) return null;
   return (
     <span
-      className={compact ? undefined : "text-text-2"}
       title={`${count(n_paired)} of ${count(all)} examples have a score in both experiments; only these are compared`}
     >
       n {count(n_paired)}
-      <span className={compact ? "sr-only" : undefined}> of {count(all)}</span>
+      <span className={classes(compact && "sr-only")}> of {count(all)}</span>
     </span>
   );
 }

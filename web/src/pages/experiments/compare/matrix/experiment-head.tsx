@@ -4,6 +4,7 @@ import { Button } from "../../../../ui/button.tsx";
 import { HueDot } from "../../../../ui/hue-dot.tsx";
 import { classes } from "../../../../ui/layout.tsx";
 import { Menu } from "../../../../ui/overlay/menu.tsx";
+import type { View } from "../view.ts";
 
 export interface HeadActions {
   onFocus(id: string): void;
@@ -72,3 +73,6 @@ export type Density = "wide" | "medium" | "narrow";
 
 /** @param columns number of experiments, including the baseline */
 export const densityOf = (columns: number): Density => (columns <= 2 ? "wide" : columns === 3 ? "medium" : "narrow");
+
+/** Whether each cell has at most two lines instead of three. With more keys, three lines would not fit into 1280 × 800 pixels. */
+export const isFlat = ({ keys }: Pick<View, "keys">): boolean => keys.length > 4;

@@ -6,7 +6,7 @@ import { changePatch } from "../order.ts";
 import type { Search } from "../search.ts";
 import type { Key, View } from "../view.ts";
 import { DifferenceCell } from "./difference-cell.tsx";
-import { densityOf } from "./experiment-head.tsx";
+import { densityOf, isFlat } from "./experiment-head.tsx";
 
 const HISTOGRAM_PX = { wide: 60, medium: 40, narrow: 24 } as const;
 
@@ -61,6 +61,7 @@ export function ScoreCell({
       chosen={search.changeIn === session.id && search.changeKey === key.name ? search.change : undefined}
       onChoose={(change) => onChange(changePatch(view, search, change, key.name, session.id))}
       density={densityOf(view.shown.length)}
+      isFlat={isFlat(view)}
       name={`${key.name} in ${session.name}`}
     />
   );

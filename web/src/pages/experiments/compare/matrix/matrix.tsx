@@ -2,7 +2,7 @@ import { memo, type ReactNode } from "react";
 import { classes, isNarrow, useMedia } from "../../../../ui/layout.tsx";
 import type { Search } from "../search.ts";
 import type { View } from "../view.ts";
-import { type Density, densityOf, ExperimentHead, type HeadActions } from "./experiment-head.tsx";
+import { densityOf, ExperimentHead, type HeadActions, isFlat } from "./experiment-head.tsx";
 import { KeyMenu } from "./key-menu.tsx";
 import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
 import { StackedMatrix } from "./matrix-stacked.tsx";
@@ -30,7 +30,7 @@ function WideMatrix({ view, search, focused, widths_json, onChange, ...actions }
   const [baseline] = view.shown;
   if (!baseline) return null;
   const density = densityOf(view.shown.length);
-  const widths = alignedWidths(widths_json, density, view.shown.length);
+  const widths = alignedWidths(widths_json, view);
   return (
     <section
       aria-label="Scores by experiment"
@@ -126,15 +126,18 @@ function WideMatrix({ view, search, focused, widths_json, onChange, ...actions }
   );
 }
 
-/** Widths that the cells of a candidate and of the baseline need, by density. */
-const MIN_PX = { wide: [380, 120], medium: [330, 120], narrow: [250, 110] } as const;
+/** Widths that the cells of the baseline and of a candidate need. */
+const BASELINE_PX = 120;
+const CANDIDATE_PX = 250;
+const FLAT_CANDIDATE_PX = { wide: 460, medium: 350, narrow: 250 };
 
 /** Returns the widths of the table below if the cells of the matrix fit into its columns, so that both have the same columns. */
-function alignedWidths(json: string | undefined, density: Density, count: number): readonly number[] | undefined {
+function alignedWidths(json: string | undefined, view: View): readonly number[] | undefined {
+  const { shown } = view;
   const widths = json === undefined ? [] : (JSON.parse(json) as number[]);
-  const [candidate_px, baseline_px] = MIN_PX[density];
-  const fits = widths.slice(1).every((width, index) => width >= (index === 0 ? baseline_px : candidate_px));
-  return widths.length === count + 1 && fits ? widths : undefined;
+  const candidate_px = isFlat(view) ? FLAT_CANDIDATE_PX[densityOf(shown.length)] : CANDIDATE_PX;
+  const fits = widths.slice(1).every((width, index) => width >= (index === 0 ? BASELINE_PX : candidate_px));
+  return widths.length === shown.length + 1 && fits ? widths : undefined;
 }
 
 const HEAD = "sticky top-0 border-line border-b bg-sunken px-2 py-1";
