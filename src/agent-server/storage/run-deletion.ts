@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
+import { prepared } from "../../platform/database/prepared.ts";
 import { versionsIn } from "./checkpoints/checkpoints.ts";
 import { releaseOutput } from "./events.ts";
 import type { ThreadRunKey } from "./schema.ts";
@@ -13,25 +14,33 @@ export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
   await deleteWrites(tx, run);
   await tx.run(tx.k.deleteFrom("checkpoints").where("thread_id", "=", run.thread_id).where("run_id", "=", run.run_id));
   await deleteUnusedValues(tx, run);
-  await deleteRecord(tx, run.run_id);
+  await tx.run(tx.k.deleteFrom("webhook_deliveries").where("run_id", "=", run.run_id));
+  await deleteRecord(tx, run);
 }
 
 /**
- * Rolls back the last run of its thread: deletes all rows with its ID, which restores the thread's state and history. No other run can
- * have used its checkpoints.
+ * Rolls back the last run of its thread, which has not ended: deletes all rows with its ID, which restores the thread's state and history.
+ * No other run can have used its checkpoints, and webhook deliveries are stored when a run ends.
  */
-export async function deleteLastRun(tx: Tx, { thread_id, run_id }: RunOfThread): Promise<void> {
-  for (const table of ["checkpoint_writes", "checkpoint_values", "checkpoints"] as const)
-    await tx.run(tx.k.deleteFrom(table).where("thread_id", "=", thread_id).where("run_id", "=", run_id));
-  await deleteRecord(tx, run_id);
+export async function deleteLastRun(tx: Tx, run: RunOfThread): Promise<void> {
+  for (const query of deleteStateQueries) await tx.run(query(tx, run));
+  await deleteRecord(tx, run);
 }
 
-async function deleteRecord(tx: Tx, run_id: string): Promise<void> {
-  await requestTraceDeletions(tx, { column: "run_id", id: run_id });
-  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "=", run_id));
-  await tx.run(tx.k.deleteFrom("webhook_deliveries").where("run_id", "=", run_id));
-  await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run_id));
+const deleteStateQueries = (["checkpoint_writes", "checkpoint_values", "checkpoints"] as const).map((table) =>
+  prepared<RunOfThread, unknown>((k, p) =>
+    k.deleteFrom(table).where("thread_id", "=", p("thread_id")).where("run_id", "=", p("run_id")),
+  ),
+);
+
+async function deleteRecord(tx: Tx, run: RunOfThread): Promise<void> {
+  await requestTraceDeletions(tx, { column: "run_id", id: run.run_id });
+  for (const query of deleteRecordQueries) await tx.run(query(tx, run));
 }
+
+const deleteRecordQueries = (["run_events", "runs"] as const).map((table) =>
+  prepared<RunOfThread, unknown>((k, p) => k.deleteFrom(table).where("run_id", "=", p("run_id"))),
+);
 
 /** Deletes the writes of a run, and those of later runs on its checkpoints, such as the answer to its interrupt. */
 async function deleteWrites(tx: Tx, { run_id, thread_id }: RunOfThread): Promise<void> {
