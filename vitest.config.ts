@@ -34,6 +34,7 @@ export default defineConfig(async ({ mode }) => {
       include,
       exclude,
       pool,
+      execArgv: ["--import", join(import.meta.dirname, "test/support/bundled-threads.ts")],
       isolate,
       // A machine of CI may take three times as long as a desk.
       testTimeout: 120_000,
