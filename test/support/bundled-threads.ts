@@ -6,7 +6,7 @@ import { isMainThread } from "node:worker_threads";
 
 const SRC = join(import.meta.dirname, "../../src/");
 
-/** The folder of the bundled program; undefined in graph hosts, which have the environment of the project. */
+/** The file of the bundled program; undefined in graph hosts, which have the environment of the project. */
 const program = process.env.TEST_PROGRAM;
 
 /**
