@@ -60,8 +60,13 @@ export interface Threadmill {
   loaded: Promise<Record<string, string>>;
   /** Reloads the code of the project and returns its load errors, like `loaded`. Active runs finish with the old graphs. */
   reload(content: CatalogContent & Pick<Config, "ui">): Promise<Record<string, string>>;
-  /** Waits for runs to finish, returns the remaining runs to the queue, then closes all parts. */
-  stop(): Promise<void>;
+  /**
+   * Waits for runs to finish, returns the remaining runs to the queue, then closes all parts.
+   *
+   * @param closeConnections called before the database is closed: requests that still wait must break off, so that clients repeat them, and
+   *   not receive an error as their result
+   */
+  stop(closeConnections?: () => void): Promise<void>;
 }
 
 /**
@@ -203,13 +208,14 @@ export async function startThreadmill(
       const all = await withOtherFailures(failures, app_host, ui_bundles);
       return unencrypted === undefined ? all : { ...all, [ENCRYPTION]: unencrypted };
     },
-    async stop() {
+    async stop(closeConnections) {
       disconnects.stop();
       ui_bundles.stop();
       const stopping = services.map((service) => service.stop());
       python.stop();
       await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), auth?.stop(), ...stopping]);
       await Promise.all([experiments.stop(), body_parser.stop(), app_host?.stop(), encryption?.stop()]);
+      closeConnections?.();
       await close();
     },
   };

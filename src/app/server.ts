@@ -18,11 +18,14 @@ export interface ServerOptions {
 
 export interface Listening {
   url: string;
-  /** Stops accepting connections, stops the service, then closes the remaining connections. */
+  /** Stops accepting connections, stops the service, and closes the remaining connections before its database. */
   stop(): Promise<void>;
 }
 
-export async function listen(config: Config, service: ServerOptions & { stop(): Promise<void> }): Promise<Listening> {
+/** Stops the service. Before its database closes, it calls the function. */
+type Stop = (closeConnections: () => void) => Promise<void>;
+
+export async function listen(config: Config, service: ServerOptions & { stop: Stop }): Promise<Listening> {
   const upgrades = new Upgrades(service.fetch);
   const server = createHttpServer(service, upgrades);
   if (config.listen_fd === undefined) server.listen(config.port, config.host);
@@ -33,9 +36,10 @@ export async function listen(config: Config, service: ServerOptions & { stop(): 
     async stop() {
       const closed = once(server, "close");
       server.close();
-      await service.stop();
-      upgrades.stop();
-      server.closeAllConnections();
+      await service.stop(() => {
+        upgrades.stop();
+        server.closeAllConnections();
+      });
       await closed;
     },
   };

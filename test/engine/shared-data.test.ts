@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { sql } from "kysely";
+import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { violations } from "../crash/invariants.ts";
 import { databases } from "../support/databases.ts";
 import { EndedEarly, type ServerProcess } from "../support/process.ts";
+import type { SseEvent } from "../support/sse.ts";
 import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
 import { LEASE_MS, sharing } from "./sharing.ts";
@@ -148,6 +150,73 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     const storage = openOn(shared.database());
     expect(await violations(storage.read)).toEqual([]);
     await storage.close();
+  });
+});
+
+describe.runIf(databases.includes("postgres"))("two processes that receive no hints of each other (postgres)", () => {
+  const shared = sharing("postgres");
+  // With a schema in its URL, a process has another channel for notifications.
+  const start = (schema?: string): Promise<ServerProcess> => {
+    const url = new URL(shared.database().url as string);
+    if (schema) url.searchParams.set("options", `-c search_path=${schema}`);
+    const env = { THREADMILL_LEASE: "4s", THREADMILL_HEARTBEAT: "1s" };
+    return shared.start(CONFIG, env, ["--only", "agents"], url.href);
+  };
+
+  it("pass on events within half a second and cancels within 1.5 s", async () => {
+    const a = await start();
+    const run = await create(a, { gates: { b: shared.gate("go"), c: shared.gate("never") } });
+    await read(a, run).until((events) => events.some(({ data }) => data.step === "b"));
+    const b = await start("public");
+    const stream = read(b, run);
+    await stream.until((events) => events.some(({ data }) => data.step === "b"));
+
+    const hasBegunC = (events: SseEvent[]) => events.some(({ data }) => data.step === "c");
+    writeFileSync(shared.gate("go"), "");
+    await read(a, run).until(hasBegunC);
+    const begun_at = performance.now();
+    await stream.until(hasBegunC);
+    expect(performance.now() - begun_at).toBeLessThan(500);
+
+    const asked_at = performance.now();
+    const cancelled = await fetch(`${b.url}${pathOf(run)}/cancel?wait=true`, { method: "POST" });
+    expect(cancelled.status).toBe(204);
+    expect(performance.now() - asked_at).toBeLessThan(1_500);
+    const events = await stream.rest();
+    expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => String(i + 1)));
+    expect(await (await fetch(`${b.url}${pathOf(run)}`)).json()).toMatchObject({ status: "interrupted" });
+  });
+});
+
+describe.runIf(databases.includes("postgres"))("a process that stops (postgres)", () => {
+  const shared = sharing("postgres");
+
+  it("breaks off the requests that wait for runs of other processes, so that clients repeat them there", async () => {
+    const a = await shared.start(CONFIG);
+    const run = await create(a, { gates: { b: shared.gate("go") } });
+    await read(a, run).until((events) => events.some(({ data }) => data.step === "b"));
+    const b = await shared.start(CONFIG);
+    const joined = await fetch(`${b.url}${pathOf(run)}/join`);
+    expect(joined.status).toBe(200);
+    const body = expect(joined.text()).rejects.toThrow();
+
+    // B does not close its database before this request has ended.
+    const lock = new pg.Client({ connectionString: shared.database().url });
+    await lock.connect();
+    try {
+      await lock.query("begin; lock table crons in access exclusive mode");
+      void fetch(`${b.url}/runs/crons/search`, { method: "POST", body: "{}" }).catch(() => undefined);
+      const waiting = "select from pg_locks where not granted";
+      await until("the request waits", async () => (await lock.query(waiting)).rowCount !== 0);
+      b.child.kill("SIGTERM");
+      await body;
+    } finally {
+      await lock.end();
+    }
+    await b.ended;
+
+    writeFileSync(shared.gate("go"), "");
+    expect(await pidsOf(a, run)).toEqual([a.child.pid, a.child.pid, a.child.pid]);
   });
 });
 
