@@ -56,7 +56,7 @@ describe("a setting", () => {
       { THREADMILL_LEASE: "4000" },
       'THREADMILL_LEASE must be a duration from 1ms to 24d, such as 500ms, 30s or 5m, but is "4000".',
     ],
-    [{ THREADMILL_LEASE: "1s" }, "THREADMILL_LEASE (1000 ms) must be at least twice THREADMILL_HEARTBEAT (1000 ms)."],
+    [{ THREADMILL_LEASE: "900ms" }, "THREADMILL_LEASE (900 ms) must be at least twice THREADMILL_HEARTBEAT (500 ms)."],
     [{ THREADMILL_SHARE_DATA: "yes" }, '--share-data (or THREADMILL_SHARE_DATA) must be 1 or 0, but is "yes".'],
     [
       { DATABASE_URL: "mysql://x" },

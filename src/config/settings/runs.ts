@@ -78,7 +78,7 @@ export const runSettings = {
     meaning: "Duration of a process's lease on a run. It must be at least twice the heartbeat interval.",
   }),
   heartbeat_ms: setting("THREADMILL_HEARTBEAT", duration(), {
-    default: "1s",
+    default: "500ms",
     meaning: "Interval at which a process renews the leases of its runs.",
   }),
   host_dead_ms: setting("THREADMILL_HOST_TIMEOUT", duration(), {
