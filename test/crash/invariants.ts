@@ -16,6 +16,10 @@ const RULES: Record<string, string> = {
      group by run_id having count(*) <> max(seq) or min(seq) <> 1`,
   "a step of a run is committed once": `select run_id, checkpoint_ns, parent_checkpoint_id, count(*) as n from checkpoints
      where run_id is not null group by run_id, checkpoint_ns, parent_checkpoint_id having count(*) > 1`,
+  // The IDs are ordered by time, on one machine.
+  "no checkpoint of a run is later than one of a later claim": `select a.run_id, a.checkpoint_id from checkpoints a
+     join checkpoints b on b.run_id = a.run_id and b.checkpoint_ns = a.checkpoint_ns
+     where a.epoch < b.epoch and a.checkpoint_id > b.checkpoint_id`,
   "a checkpoint belongs to a thread":
     "select thread_id from checkpoints where thread_id not in (select thread_id from threads)",
   "a value belongs to a thread":

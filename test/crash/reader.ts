@@ -14,11 +14,17 @@ export type Complaint = string;
 /** What was told under each id, whoever was told first: all readers of a run must be told the same. */
 export type Received = Map<number, string>;
 
+export interface RunReading {
+  complaints: Complaint[];
+  /** The ID of the last event. */
+  last: number;
+}
+
 /**
  * Reads a run to its end, through as many servers as it takes: when the connection breaks it comes back with the last id it
  * has seen. Ids must come as 1, 2, 3 ... over all connections.
  */
-export async function readThrough(run: Watched, received: Received, onEvent: () => void): Promise<Complaint[]> {
+export async function readThrough(run: Watched, received: Received, onEvent: () => void): Promise<RunReading> {
   const complaints: Complaint[] = [];
   let last = 0;
   const take = (text: string) => {
@@ -33,7 +39,7 @@ export async function readThrough(run: Watched, received: Received, onEvent: () 
     }
   };
   while (!(await readOnce(run, last, take))) await pause(5);
-  return complaints;
+  return { complaints, last };
 }
 
 /** Reads until the connection breaks (false) or the run is over (true). */

@@ -8,7 +8,7 @@ import { freePort, type ServerProcess, startProcess } from "../support/process.t
 import { type Random, randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
 import { violations } from "./invariants.ts";
-import { type Received, readThrough } from "./reader.ts";
+import { type Received, type RunReading, readThrough } from "./reader.ts";
 import { readThread, type ThreadEvents, TRANSPORTS } from "./thread-reader.ts";
 
 const KILLS = Math.ceil(COUNTS.kills / 2);
@@ -158,7 +158,8 @@ class Traffic {
     const runReaders = Array.from({ length: run.isCommand ? 0 : READERS }, () => readThrough(run, received, onEvent));
     const threadReaders = TRANSPORTS.map((transport) => readThread(run.thread, transport, onEvent, undone.signal));
     const threads = await Promise.all(threadReaders);
-    const complaints = [...(await Promise.all(runReaders)), ...threads.map((thread) => thread.complaints)].flat();
+    const runs = await Promise.all(runReaders);
+    const complaints = [...runs, ...threads].flatMap((reader) => reader.complaints);
     const cancelled = await cancelling;
     const { status } = (await untilAnswered(run.url)) as { status?: string };
     const attempts = Math.max(
@@ -166,7 +167,10 @@ class Traffic {
       ...threads.map(({ events }) => attemptsOf(events)),
     );
     // The events of a run that is undone are deleted: readers get those that they had got before.
-    if (status !== undefined) complaints.push(...differences(threads.map(({ events }) => events)));
+    if (status !== undefined) {
+      complaints.push(...differences(threads.map(({ events }) => events)));
+      if (!run.isCommand) complaints.push(...(await missing(run, received, runs)));
+    }
     // A cancel that was not answered may have been written down all the same, or have come too late.
     const unknown = cancelling !== undefined && cancelled === undefined;
     return { run_id: run.run_id, cancelled, status: unknown ? "success" : status, complaints, attempts };
@@ -185,6 +189,13 @@ interface Started {
 /** An attempt of the graph writes 100 custom events, so more of them are of several attempts. */
 const attemptsOf = (events: ThreadEvents): number =>
   Math.ceil([...events.values()].filter((content) => content.startsWith('["custom"')).length / 100);
+
+/** What readers of a run lack that one who comes when the run has ended receives. */
+async function missing(run: Started, received: Received, readers: RunReading[]): Promise<string[]> {
+  const { complaints, last } = await readThrough(run, received, () => undefined);
+  const incomplete = readers.filter((reader) => reader.last !== last);
+  return [...complaints, ...incomplete.map((reader) => `a reader got ${reader.last} events of ${last}`)];
+}
 
 /** All readers of a thread must receive the same events in the same order. */
 function differences(readers: ThreadEvents[]): string[] {

@@ -7,6 +7,9 @@ import { until } from "../support/until.ts";
 import { sharing } from "./sharing.ts";
 
 const CRONS = 60;
+const PROCESSES = 5;
+/** A process is killed during each. */
+const TICKS = 3;
 
 describe.each(databases)("crons of processes that share a database (%s)", (name) => {
   const shared = sharing(name);
@@ -25,27 +28,37 @@ describe.each(databases)("crons of processes that share a database (%s)", (name)
     on_run_completed: "keep",
   });
 
-  it("create one run for each tick, even when one of them is killed meanwhile", async () => {
-    const [first, second] = await Promise.all([1, 2].map(() => shared.start("test/graphs/shared/before.json")));
+  it("create one run for each tick, even when some of them are killed meanwhile", async () => {
+    const processes = await Promise.all(
+      Array.from({ length: PROCESSES }, () => shared.start("test/graphs/shared/before.json")),
+    );
+    const last = processes.at(-1) as ServerProcess;
     const ids: string[] = [];
-    for (let n = 0; n < CRONS; n++) ids.push((await post(first as ServerProcess, "/runs/crons", cron(true))).cron_id);
+    for (let n = 0; n < CRONS; n++) ids.push((await post(last, "/runs/crons", cron(true))).cron_id);
     const storage = openOn(shared.database());
     const query = async (text: string) =>
       storage.read.all<Record<string, unknown>>(sql.raw(text).compile(storage.read.k));
     try {
-      await storage.write((tx) => tx.run(sql`update crons set next_at = now_ms()`.compile(tx.k)));
-      // Wakes both.
-      await post(first as ServerProcess, "/runs/crons", cron(false));
-      await until("the first runs are there", async () => (await query("select run_id from runs")).length > 0);
-      (first as ServerProcess).child.kill("SIGKILL");
-      await until(
-        "every cron has moved to its next tick",
-        async () => (await query("select cron_id from crons where next_at <= now_ms()")).length === 0,
-      );
-      const runs = await query("select metadata from runs");
-      const fired = runs.map(({ metadata }) => JSON.parse(metadata as string).cron_id);
-      expect(fired.toSorted()).toEqual(ids.toSorted());
-      expect((second as ServerProcess).child.exitCode).toBeNull();
+      for (let tick = 1; tick <= TICKS; tick++) {
+        const before = (await query("select run_id from runs")).length;
+        await storage.write((tx) => tx.run(sql`update crons set next_at = now_ms() where enabled = 1`.compile(tx.k)));
+        // Wakes all.
+        await post(last, "/runs/crons", cron(false));
+        await until("new runs are there", async () => (await query("select run_id from runs")).length > before);
+        processes[tick - 1]?.child.kill("SIGKILL");
+        await until(
+          "every cron has moved to its next tick",
+          async () => (await query("select cron_id from crons where next_at <= now_ms()")).length === 0,
+        );
+        const runs = await query("select metadata from runs");
+        const fired = runs.map(({ metadata }) => JSON.parse(metadata as string).cron_id);
+        expect(fired.toSorted()).toEqual(
+          Array.from({ length: tick }, () => ids)
+            .flat()
+            .toSorted(),
+        );
+      }
+      expect(last.child.exitCode).toBeNull();
     } finally {
       await storage.close();
     }

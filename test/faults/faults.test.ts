@@ -28,9 +28,11 @@ describe("three processes on a Postgres of their own", () => {
         kills: 3 * COUNTS.faults,
         cuts: isLong ? 3 : 1,
         swallowed_ms: isLong ? 30_000 : 8_000,
+        slow_ms: isLong ? 60_000 : 8_000,
         restarts: COUNTS.faults,
         failovers: isLong ? 3 : 1,
         few_ms: isLong ? 30_000 : 6_000,
+        rolling_restarts: COUNTS.faults,
         clients: isLong ? 24 : 8,
         poison: isLong ? 8 : 3,
         innocents: isLong ? 120 : 16,
@@ -48,19 +50,43 @@ describe("three processes on a Postgres of their own", () => {
       const whole = entries.find(
         (one) => one.kind === "row" && one.graph_id === "ticks" && one.epoch === 1 && received.has(one.run_id),
       ) as Extract<Entry, { kind: "row" }>;
-      const changes: Record<string, (line: string) => string[]> = {
-        row: () => [],
-        "row ": (line) => [line.replace('"success"', '"error"')],
-        received: (line) => [line.replace("[0,", "[0,0,")],
-        step: (line) => [line, line],
-      };
-      for (const [kind, change] of Object.entries(changes)) {
-        const at = entries.findIndex(
-          (one) => one.kind === kind.trim() && "run_id" in one && one.run_id === whole.run_id,
-        );
+      const isRowOf = (run_id: string | undefined) => (one: Entry) => one.kind === "row" && one.run_id === run_id;
+      const drained = entries.find((one) => one.kind === "accepted" && one.fault === "drained");
+      const changes: [name: string, of: (one: Entry) => boolean, change: (line: string) => string[]][] = [
+        ["a run is not there", isRowOf(whole.run_id), () => []],
+        ["a run did not succeed", isRowOf(whole.run_id), (line) => [line.replace('"success"', '"error"')]],
+        [
+          "a step is lost",
+          (one) => one.kind === "received" && one.run_id === whole.run_id,
+          (line) => [line.replace("[0,", "[0,0,")],
+        ],
+        ["a step is repeated", (one) => one.kind === "step" && one.run_id === whole.run_id, (line) => [line, line]],
+        [
+          "an answer is a 500",
+          (one) => one.kind === "probe" && one.fault === "restarted",
+          (line) => [line.replace(/"status":\d+/, '"status":500')],
+        ],
+        [
+          "a drain costs an attempt",
+          isRowOf(drained?.kind === "accepted" ? drained.run_id : undefined),
+          (line) => [line.replace('"attempt":1', '"attempt":2')],
+        ],
+        [
+          "a poison run succeeds",
+          (one) => one.kind === "row" && one.graph_id === "exits",
+          (line) => [line.replace('"error"', '"success"')],
+        ],
+        [
+          "a rule is broken",
+          (one) => one.kind === "begin",
+          (line) => [line, JSON.stringify({ t: 0, kind: "violation", rule: "a rule", rows: [] })],
+        ],
+      ];
+      for (const [name, isMeant, change] of changes) {
+        const at = entries.findIndex(isMeant);
         const changed = `${file}.changed`;
         writeFileSync(changed, lines.flatMap((line, index) => (index === at ? change(line) : [line])).join("\n"));
-        expect([kind, check(changed).status]).toEqual([kind, 1]);
+        expect([name, check(changed).status]).toEqual([name, 1]);
         rmSync(changed);
       }
     },

@@ -3,7 +3,16 @@ import { appendFileSync } from "node:fs";
 /** Steps of each run (test/graphs/faults). */
 export const STEPS = 8;
 
-export type Fault = "frozen" | "killed" | "swallowed" | "restarted" | "failed over" | "few connections" | "poison";
+export type Fault =
+  | "frozen"
+  | "killed"
+  | "swallowed"
+  | "slow network"
+  | "restarted"
+  | "failed over"
+  | "few connections"
+  | "drained"
+  | "poison";
 
 /** What happened; times in ms since the epoch, of the one machine. */
 export type Entry = { t: number } & (
@@ -17,9 +26,20 @@ export type Entry = { t: number } & (
   /** A client has been told the output. */
   | { kind: "received"; run_id: string; steps: unknown }
   /** A request during a fault; status 0: no answer. */
-  | { kind: "probe"; fault: Fault; path: string; status: number; ms: number; text?: string }
+  | {
+      kind: "probe";
+      fault: Fault;
+      port: number;
+      path: string;
+      status: number;
+      ms: number;
+      retry?: boolean;
+      text?: string;
+    }
   /** How the run stands in the database at the end. */
-  | { kind: "row"; run_id: string; status: string; attempt: number; epoch: number; graph_id: string }
+  | { kind: "row"; run_id: string; status: string; attempt: number; crashes: number; epoch: number; graph_id: string }
+  /** A rule of test/crash/invariants.ts that the rows break at the end. */
+  | { kind: "violation"; rule: string; rows: unknown[] }
 );
 
 type Unstamped<E> = E extends Entry ? Omit<E, "t"> : never;

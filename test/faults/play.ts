@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { openPostgres } from "../../src/platform/database/postgres/postgres.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
+import { violations } from "../crash/invariants.ts";
 import { execute } from "../support/postgres.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { type Random, randomOf } from "../support/random.ts";
@@ -19,10 +22,14 @@ export interface Counts {
   /** Times that packets are swallowed, for `swallowed_ms` each. */
   cuts: number;
   swallowed_ms: number;
+  /** For so long packets of one process take 200 ms, and one in a hundred ends its connection. */
+  slow_ms: number;
   restarts: number;
   /** Times that the server of the database is replaced by its standby. */
   failovers: number;
   few_ms: number;
+  /** Times that the processes are stopped and started again, one after the other. */
+  rolling_restarts: number;
   clients: number;
   /** Runs that end their host, each in one of three ways, and runs beside them that do not. */
   poison: number;
@@ -35,8 +42,9 @@ export interface Counts {
 const LEASE_MS = 4_000;
 const FROZEN_MS = LEASE_MS + 3_000;
 const PROBE_MS = 100;
-/** Longer than a host may be silent. */
-const BLOCKED_MS = 60_000;
+/** How long a host may be silent, and how long a graph makes it silent. */
+const HOST_TIMEOUT_MS = 15_000;
+const BLOCKED_MS = 2 * HOST_TIMEOUT_MS;
 
 /** A server that is started again on its port whenever it dies, and the network between it and the database. */
 interface Member {
@@ -57,7 +65,12 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
       databaseUrl: proxy.url,
       port,
       flags: ["--only", "agents"],
-      env: { THREADMILL_HOSTS: "1", THREADMILL_HOST_MEMORY: "128MiB", THREADMILL_LEASE: `${LEASE_MS}ms` },
+      env: {
+        THREADMILL_HOSTS: "1",
+        THREADMILL_HOST_MEMORY: "128MiB",
+        THREADMILL_HOST_TIMEOUT: `${HOST_TIMEOUT_MS}ms`,
+        THREADMILL_LEASE: `${LEASE_MS}ms`,
+      },
     });
   const postgres = await PostgresServer.start();
   const world: World = { postgres, members, start, note, file, random: randomOf(seed), counts };
@@ -68,8 +81,7 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
     }
     note({ kind: "begin", seed, lease_ms: LEASE_MS, load: loadavg()[0] as number });
     await new Faults(world).play();
-    const rows = await execute(world.postgres.url, "select run_id, status, attempt, epoch::int, graph_id from runs");
-    for (const row of rows) note({ kind: "row", ...row } as Extract<Entry, { kind: "row" }>);
+    await noteRows(world.postgres.url, note);
   } finally {
     for (const { server, proxy } of members) {
       server.child.kill("SIGKILL");
@@ -79,6 +91,17 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
     world.postgres.remove();
     rmSync(data, { recursive: true, force: true });
   }
+}
+
+/** Notes what the database holds once all runs have ended, also those whose creation had no answer. */
+async function noteRows(url: string, note: Note): Promise<void> {
+  const open = "select from runs where status in ('pending', 'running')";
+  await until("all runs have ended", async () => (await execute(url, open)).length === 0, 60_000);
+  const rows = await execute(url, "select run_id, status, attempt, crashes::int, epoch::int, graph_id from runs");
+  for (const row of rows) note({ kind: "row", ...row } as Extract<Entry, { kind: "row" }>);
+  const database = openPostgres({ url, log: createLog("silent") });
+  for (const violation of await violations(database.read)) note({ kind: "violation", ...violation });
+  await database.close();
 }
 
 interface World {
@@ -109,9 +132,11 @@ class Faults {
     await this.#times(counts.freezes, "frozen", () => this.#freeze());
     await this.#times(counts.kills, "killed", () => this.#kill());
     await this.#times(counts.cuts, "swallowed", () => this.#swallow());
+    await this.#times(1, "slow network", () => this.#slowNetwork());
     await this.#times(counts.restarts, "restarted", () => this.#restart());
     await this.#times(counts.failovers, "failed over", () => this.#failOver());
     await this.#times(1, "few connections", () => this.#fewConnections());
+    await this.#times(counts.rolling_restarts, "drained", () => this.#rollingRestart());
     await this.#clients.stop();
     await this.#times(1, "poison", () => this.#poison());
   }
@@ -157,24 +182,40 @@ class Faults {
     const pid = server.child.pid as number;
     note({ kind: "fault", fault: "swallowed", pid });
     proxy.carries(false);
-    const end = performance.now() + counts.swallowed_ms;
-    while (performance.now() < end) {
-      await Promise.all([this.#probe("swallowed", port, "/threads/search"), this.#probe("swallowed", port, "/ok")]);
-      await pause(PROBE_MS);
-    }
+    await this.#probeFor(counts.swallowed_ms, "swallowed", port);
     proxy.carries(true);
     note({ kind: "over", fault: "swallowed", pid });
   }
 
-  /** Down for up to two seconds; "over" is when it takes connections, and each process is asked until it can write again. */
+  async #slowNetwork(): Promise<void> {
+    const { note, random, members, counts } = this.#world;
+    const { proxy, server, port } = random.pick(members);
+    const pid = server.child.pid as number;
+    note({ kind: "fault", fault: "slow network", pid });
+    proxy.degrade({ delay_ms: 200, resets: 0.01, random: () => random.next() });
+    await this.#probeFor(counts.slow_ms, "slow network", port);
+    proxy.degrade(undefined);
+    note({ kind: "over", fault: "slow network", pid });
+  }
+
+  async #probeFor(ms: number, fault: Fault, port: number): Promise<void> {
+    const end = performance.now() + ms;
+    while (performance.now() < end) {
+      await Promise.all([this.#probe(fault, port, "/threads/search"), this.#probe(fault, port, "/ok")]);
+      await pause(PROBE_MS);
+    }
+  }
+
+  /** Down for up to two seconds; "over" is when it takes connections. Each process is asked until it has written after that. */
   async #restart(): Promise<void> {
     const { note, random, members, postgres } = this.#world;
     postgres.down("immediate");
     note({ kind: "fault", fault: "restarted" });
+    const writing = Promise.all(members.map((member) => this.#writes("restarted", member)));
     await pause(random.integer(0, 2_000));
     postgres.up();
     note({ kind: "over", fault: "restarted" });
-    await Promise.all(members.map((member) => this.#writes("restarted", member)));
+    await writing;
   }
 
   /** The processes reach the standby for up to two seconds before it takes writes. */
@@ -185,10 +226,11 @@ class Faults {
     note({ kind: "fault", fault: "failed over" });
     this.#world.postgres = standby;
     for (const { proxy } of members) proxy.leadTo(standby.url);
+    const writing = Promise.all(members.map((member) => this.#writes("failed over", member)));
     await pause(random.integer(0, 2_000));
     standby.promote();
     note({ kind: "over", fault: "failed over" });
-    await Promise.all(members.map((member) => this.#writes("failed over", member)));
+    await writing;
   }
 
   async #writes(fault: Fault, { port }: Member): Promise<void> {
@@ -206,6 +248,19 @@ class Faults {
     note({ kind: "over", fault: "few connections" });
     postgres.down("fast");
     postgres.up();
+  }
+
+  /** As an operator restarts processes: each ends with its drain, and the next follows when its successor is well. */
+  async #rollingRestart(): Promise<void> {
+    const { note, members, start } = this.#world;
+    for (const member of members) {
+      const pid = member.server.child.pid as number;
+      note({ kind: "fault", fault: "drained", pid });
+      member.server.child.kill("SIGTERM");
+      await member.server.ended;
+      member.server = await start(member.port, member.proxy);
+      note({ kind: "over", fault: "drained", pid });
+    }
   }
 
   async #poison(): Promise<void> {
@@ -229,13 +284,13 @@ class Faults {
   async #probe(fault: Fault, port: number, path: string): Promise<number> {
     const asked_at = performance.now();
     const init = path === "/ok" ? {} : { method: "POST", body: "{}" };
-    let [status, text] = [0, ""];
+    let [status, text, retry] = [0, "", false];
     try {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { ...init, signal: AbortSignal.timeout(10_000) });
-      [status, text] = [answer.status, await answer.text()];
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { ...init, signal: AbortSignal.timeout(30_000) });
+      [status, text, retry] = [answer.status, await answer.text(), answer.headers.has("retry-after")];
     } catch {}
-    const entry = { kind: "probe" as const, fault, path, status, ms: Math.round(performance.now() - asked_at) };
-    this.#world.note({ ...entry, ...(status !== 200 && { text: text.slice(0, 200) }) });
+    const entry = { kind: "probe" as const, fault, port, path, status, ms: Math.round(performance.now() - asked_at) };
+    this.#world.note({ ...entry, ...(status !== 200 && { retry, text: text.slice(0, 200) }) });
     return status;
   }
 }

@@ -181,6 +181,8 @@ export class Verdict {
     } while (body.__error__?.error === "TimeoutError");
     const expected = [...(state.values?.items ?? []), "z:in", "z:a", "z:b", "z:c"];
     must(same(body.items, expected), `The next run made ${show(body.items)} of ${show(state.values?.items)}.`);
+    const { items } = (await this.#api.send("GET", `/threads/${thread_id}/state`)).body.values;
+    must(same(items, expected), `The state after the next run has ${show(items)}, its output ${show(expected)}.`);
   }
 }
 

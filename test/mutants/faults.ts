@@ -1,6 +1,7 @@
 import type { Mutant } from "./mutants.ts";
 
 const faults = ["test/engine/database-faults.test.ts"];
+const shared = ["test/engine/shared-data.test.ts"];
 const pool = ["test/engine/host-pool.test.ts"];
 
 /** Guards against databases, processes and hosts that misbehave. */
@@ -97,6 +98,42 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     file: "src/agent-server/engine/worker.ts",
     replace: ['executor.start(earlier?.stop("lease_lost"))', "executor.start(earlier && undefined)"],
     suites: faults,
+  },
+  {
+    name: "faults: the runs of a process that died stay with it (no rescue)",
+    file: "src/agent-server/engine/run-leases.ts",
+    replace: ["if (found.length === 0) return false;", "if (found.length >= 0) return false;"],
+    suites: shared,
+  },
+  {
+    name: "faults: heartbeats do not notice cancels",
+    file: "src/agent-server/engine/run-leases.ts",
+    replace: ['if (row.cancel_action !== null) void executor.stop("cancelled");', ""],
+    suites: shared,
+  },
+  {
+    name: "faults: readers wait for hints of other processes without a limit",
+    file: "src/agent-server/engine/streams/event-log.ts",
+    replace: ["updates.wait(feed.live ? undefined : this.#poll_ms)", "updates.wait(undefined)"],
+    suites: shared,
+  },
+  {
+    name: "faults: a drained run loses an attempt",
+    file: "src/agent-server/engine/execution/executor.ts",
+    replace: ["!this.#stopping) return this.#return({ spent: 0,", "!this.#stopping) return this.#return({ spent: 1,"],
+    suites: shared,
+  },
+  {
+    name: "faults: requests of users may go to private addresses",
+    file: "src/platform/lib/safe-fetch/addresses.ts",
+    replace: ["return !SPECIAL_V4.check(address);", "return address !== SPECIAL_V4.toString();"],
+    suites: ["test/lib/safe-fetch.test.ts"],
+  },
+  {
+    name: "faults: webhooks follow redirects",
+    file: "src/agent-server/webhooks/webhook-deliveries.ts",
+    replace: ['redirect: "manual",\n        body,', "body,"],
+    suites: ["test/http/webhooks.test.ts"],
   },
   {
     name: "hosts: timers fire before queued messages of hosts",

@@ -7,6 +7,8 @@ export interface TcpProxy {
   url: string;
   /** Whether packets arrive; without that connections stay open and nothing comes through, also no news of their end. */
   carries(does: boolean): void;
+  /** From now on each packet arrives later, and with a probability its connection ends instead. */
+  degrade(to: { delay_ms: number; resets: number; random: () => number } | undefined): void;
   /** New connections go to another server. */
   leadTo(database_url: string): void;
   /** Ends all connections. */
@@ -18,13 +20,19 @@ export async function startProxy(database_url: string): Promise<TcpProxy> {
   let target = new URL(database_url);
   const pairs = new Set<[Socket, Socket]>();
   let carrying = true;
+  let degraded: Parameters<TcpProxy["degrade"]>[0];
   const server = createServer((near) => {
     const far = connect(Number(target.port || 5432), target.hostname);
     const pair: [Socket, Socket] = [near, far];
     pairs.add(pair);
     for (const [from, to] of [pair, [far, near] as const]) {
       from.on("error", () => undefined);
-      from.on("data", (chunk) => carrying && to.write(chunk));
+      from.on("data", (chunk) => {
+        if (!carrying) return;
+        if (!degraded) return void to.write(chunk);
+        if (degraded.random() < degraded.resets) for (const socket of pair) socket.resetAndDestroy();
+        else setTimeout(() => to.write(chunk), degraded.delay_ms);
+      });
       from.on("close", () => {
         if (!carrying) return;
         to.destroy();
@@ -45,6 +53,9 @@ export async function startProxy(database_url: string): Promise<TcpProxy> {
     url: url.href,
     carries: (does) => {
       carrying = does;
+    },
+    degrade: (to) => {
+      degraded = to;
     },
     leadTo: (other) => {
       target = new URL(other);
