@@ -1,5 +1,5 @@
 import type { Measurement } from "../measurement.ts";
-import { cancel } from "./cancel.ts";
+import { cancel, cancelAcrossProcesses } from "./cancel.ts";
 import { crons } from "./crons.ts";
 import { deploy } from "./deploy.ts";
 import { evaluate } from "./evaluate.ts";
@@ -26,6 +26,7 @@ import { webTrace } from "./web-trace.ts";
 export const measurements: readonly Measurement[] = [
   ...floorMeasurements,
   cancel,
+  cancelAcrossProcesses,
   rollback,
   readers,
   threadReaders,

@@ -27,6 +27,7 @@ const figures = (concurrency: number): Figure[] => {
 export const cancel: Measurement = {
   name: "cancel",
   without: ["floor"],
+  on_postgres: true,
   figures: [...CONCURRENCIES.flatMap(figures), ok.p50, ok.p99],
   async measure(start, sizes) {
     await using target = await start();
@@ -39,6 +40,34 @@ export const cancel: Measurement = {
       values[`c${concurrency}_p99_ms`] = quantile(latencies_ms, 0.99);
     }
     return values;
+  },
+};
+
+/** The same between processes: one receives the cancel, another one executes the run, and a client waits for other runs all the time. */
+export const cancelAcrossProcesses: Measurement = {
+  name: "cancel-across-processes",
+  only_postgres: true,
+  figures: [
+    { key: "p50_ms", label: "cancel of a run in another process, beside other runs: p50, ms" },
+    { key: "p99_ms", label: "... p99, ms", goal: { against: "itself", max: 50 } },
+    { key: "per_second", label: "... other runs/s" },
+  ],
+  async measure(start, sizes) {
+    await using _worker = await start({ THREADMILL_ROLE: "worker" });
+    await using api = await start({ THREADMILL_ROLE: "api" });
+    const server = serverOf(api);
+    await cancelMany(server, 4, Math.min(WARM_UP, sizes.cancels));
+    let isOver = false;
+    const others = (async () => {
+      const started_at = performance.now();
+      let runs = 0;
+      for (; !isOver; runs++) await api.run("step", { text: "hello" }, v7());
+      return runs / ((performance.now() - started_at) / 1000);
+    })();
+    const latencies_ms = await cancelMany(server, 1, sizes.cancels);
+    isOver = true;
+    const per_second = await others;
+    return { p50_ms: quantile(latencies_ms, 0.5), p99_ms: quantile(latencies_ms, 0.99), per_second };
   },
 };
 

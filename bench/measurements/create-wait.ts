@@ -14,6 +14,7 @@ const CONCURRENCIES = [1, 8, 32, 128];
  */
 export const createWait: Measurement = {
   name: "create-wait",
+  on_postgres: true,
   figures: CONCURRENCIES.flatMap((concurrency) => loadFigures("create + wait", concurrency, GOALS[concurrency])),
   async measure(start, sizes) {
     await using target = await start();

@@ -21,6 +21,7 @@ const title = "rollback of a run with 50 checkpoints on a thread with 500";
 export const rollback: Measurement = {
   name: "rollback",
   without: ["floor", "peer"],
+  on_postgres: true,
   figures: [
     { key: "p50_ms", label: `${title}: p50, ms`, base: ok.p50 },
     { key: "p99_ms", label: `${title}: p99, ms`, goal: { against: "itself", max: 100 }, base: ok.p99 },
