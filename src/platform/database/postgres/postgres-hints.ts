@@ -11,7 +11,10 @@ function channelOf(url: string): string {
   return schema === undefined ? "threadmill" : `threadmill_${schema}`;
 }
 
-/** Hints are collected for this time and sent outside of write transactions: a commit that notifies takes a database-wide lock. */
+/**
+ * Minimum time between two sends; the hints that arrive meanwhile are collected. They are sent outside of write transactions, because a
+ * commit that notifies takes a database-wide lock.
+ */
 const BATCH_MS = 10;
 
 /** Delay before a lost connection is reopened. Until then, all listeners poll. */
@@ -49,6 +52,8 @@ export class PostgresHints implements Hints {
   readonly #channel: string;
   readonly #sender = String(Math.random());
   readonly #unsent = new Set<string>();
+  /** Time of the last send, on the clock of performance.now(). */
+  #sent_at = 0;
   #timer: NodeJS.Timeout | undefined;
   #client: pg.Client | undefined;
   #isConnected = false;
@@ -118,7 +123,8 @@ export class PostgresHints implements Hints {
   emit(hint: Hint): void {
     this.#local.emit(hint);
     this.#unsent.add(JSON.stringify(hint));
-    this.#timer ??= setTimeout(() => void this.#send(), BATCH_MS);
+    const pause_ms = Math.max(0, this.#sent_at + BATCH_MS - performance.now());
+    this.#timer ??= setTimeout(() => void this.#send(), pause_ms);
   }
 
   listen<K extends Hint["kind"]>(kind: K, listener: (hint: Extract<Hint, { kind: K }>) => void): () => void {
@@ -136,6 +142,7 @@ export class PostgresHints implements Hints {
 
   async #send(): Promise<void> {
     this.#timer = undefined;
+    this.#sent_at = performance.now();
     const hints = [...this.#unsent];
     this.#unsent.clear();
     const payloads = hints.map((hint) => `${this.#sender} ${hint}`);
