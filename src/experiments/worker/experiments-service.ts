@@ -99,6 +99,7 @@ const createWorker = (worker: WorkerName, options: ExperimentsOptions): WorkerRp
       pool_size: POOL_SIZE,
     } satisfies WorkerOptions,
     resourceLimits: { maxYoungGenerationSizeMb: MEMORY_MB[worker].young, maxOldGenerationSizeMb: OLD_GENERATION_MB },
+    semi_space_mb: MEMORY_MB[worker].young / 3,
     lostError: (cause) =>
       new ApiError(
         "unavailable",

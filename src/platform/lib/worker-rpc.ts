@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import v8 from "node:v8";
 import { parentPort, type ResourceLimits, type TransferListItem, Worker } from "node:worker_threads";
 import { ApiError, type ErrorCode, type InvalidPart, InvalidRequestError } from "../errors.ts";
 import { JsonError } from "./json/json.ts";
@@ -18,6 +19,8 @@ export interface WorkerRpcOptions {
   name: string;
   workerData?: unknown;
   resourceLimits?: ResourceLimits;
+  /** The initial size of a semi-space, a third of the young generation. Later it may not grow: see growYoungGeneration() in cli/serve.ts. */
+  semi_space_mb?: number;
   /** Maps the reason why the worker ended to the error of its open calls. Default: the reason itself. */
   lostError?(cause: unknown): Error;
 }
@@ -100,10 +103,13 @@ export class WorkerRpc<O extends Operations> {
   }
 
   #start(): Worker {
-    const { entry, name, workerData, resourceLimits } = this.#options;
+    const { entry, name, workerData, resourceLimits, semi_space_mb } = this.#options;
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
     const limits = resourceLimits && { resourceLimits };
+    // The thread reads this flag of the process when it creates its heap, before it is online.
+    if (semi_space_mb !== undefined) v8.setFlagsFromString(`--min-semi-space-size=${semi_space_mb}`);
     const worker = new Worker(new URL(entry.href + extension), { name, workerData, ...limits });
+    if (semi_space_mb !== undefined) worker.once("online", () => v8.setFlagsFromString("--min-semi-space-size=0"));
     worker.unref();
     worker.on("message", (reply: Reply) => this.#settle(worker, reply));
     worker.on("error", (error) => this.#lose(worker, error));
