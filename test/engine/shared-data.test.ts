@@ -159,8 +159,7 @@ describe.runIf(databases.includes("postgres"))("two processes that receive no hi
   const start = (schema?: string): Promise<ServerProcess> => {
     const url = new URL(shared.database().url as string);
     if (schema) url.searchParams.set("options", `-c search_path=${schema}`);
-    const env = { THREADMILL_LEASE: "4s", THREADMILL_HEARTBEAT: "1s" };
-    return shared.start(CONFIG, env, ["--only", "agents"], url.href);
+    return shared.start(CONFIG, {}, ["--only", "agents"], url.href);
   };
 
   it("pass on events within half a second and cancels within 1.5 s", async () => {
