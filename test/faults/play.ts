@@ -42,6 +42,10 @@ export interface Counts {
 const LEASE_MS = 4_000;
 const FROZEN_MS = LEASE_MS + 3_000;
 const PROBE_MS = 100;
+/** After this a probe counts as not answered. */
+const ANSWER_MS = 10_000;
+/** The same while each round trip takes 400 ms. */
+const SLOW_ANSWER_MS = 30_000;
 /** How long a host may be silent, and how long a graph makes it silent. */
 const HOST_TIMEOUT_MS = 15_000;
 const BLOCKED_MS = 2 * HOST_TIMEOUT_MS;
@@ -286,7 +290,8 @@ class Faults {
     const init = path === "/ok" ? {} : { method: "POST", body: "{}" };
     let [status, text, retry] = [0, "", false];
     try {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { ...init, signal: AbortSignal.timeout(30_000) });
+      const signal = AbortSignal.timeout(fault === "slow network" ? SLOW_ANSWER_MS : ANSWER_MS);
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { ...init, signal });
       [status, text, retry] = [answer.status, await answer.text(), answer.headers.has("retry-after")];
     } catch {}
     const entry = { kind: "probe" as const, fault, port, path, status, ms: Math.round(performance.now() - asked_at) };

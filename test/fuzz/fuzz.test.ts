@@ -17,6 +17,9 @@ const ANSWER_MS = 20_000;
 /** A limit only for long runs: in CI other suites share the cores, and the first requests are slower. */
 const MAX_P99_MS = REQUESTS < 10_000 ? Number.POSITIVE_INFINITY : 200;
 
+/** The share of requests that any of the workspaces sends, with the IDs of one of them. */
+const FOREIGN = 0.2;
+
 type Caller = Awaited<ReturnType<typeof newCaller>>;
 
 describe.each(searchedDatabases)("any request on %s", (database) => {
@@ -31,17 +34,27 @@ describe.each(searchedDatabases)("any request on %s", (database) => {
   afterAll(() => api.stop());
 
   it(`is answered without a 5xx, shows no run of another workspace and leaves no half-written row (${REQUESTS} requests, seed ${SEED}; FUZZ_REQUESTS and SEED change it)`, async () => {
-    const known: KnownIds = { thread_id: [], run_id: [], assistant_id: ["plain", "asks", "fails"], checkpoint_id: [] };
-    const maker = new RequestMaker(randomOf(SEED), SEED, known);
+    const random = randomOf(SEED);
+    const workspaces = callers.map((caller) => {
+      const known: KnownIds = {
+        thread_id: [],
+        run_id: [],
+        assistant_id: ["plain", "asks", "fails"],
+        checkpoint_id: [],
+      };
+      return { caller, known, maker: new RequestMaker(random, SEED, known) };
+    });
     const statuses: Record<string, number> = {};
     const faults: unknown[] = [];
     const owners = new Map<string, Caller>();
     const durations_ms: number[] = [];
     let sent = 0;
-    const client = async (caller: Caller) => {
+    const client = async (n: number) => {
+      const own = workspaces[n % workspaces.length] as (typeof workspaces)[number];
       while (sent < REQUESTS) {
         sent++;
-        const request = maker.next();
+        const request = own.maker.next();
+        const { caller, known } = random.next() < FOREIGN ? random.pick(workspaces) : own;
         const sent_at = performance.now();
         const { status, text } = await send(api, request, caller);
         if (!request.waits) durations_ms.push(performance.now() - sent_at);
@@ -53,7 +66,7 @@ describe.each(searchedDatabases)("any request on %s", (database) => {
           faults.push({ status, isShown, ...request, body: request.body?.slice(0, 500) });
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => client(callers[n % callers.length] as Caller)));
+    await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => client(n)));
     const p99_ms = durations_ms.toSorted((a, b) => a - b)[Math.floor(durations_ms.length * 0.99)] ?? 0;
     console.log(`${database}: ${JSON.stringify(statuses)}, p99 ${Math.round(p99_ms)} ms, seed ${SEED}`);
     expect(faults).toEqual([]);
