@@ -23,7 +23,16 @@ export default defineConfig(async ({ mode }) => {
   const python = await findPython();
   const project = ([
     name,
-    { include, exclude = [], database, language = "js", encrypts = false, isolate = false, pool = "forks" },
+    {
+      include,
+      exclude = [],
+      database,
+      language = "js",
+      encrypts = false,
+      isolate = false,
+      measures = false,
+      pool = "forks",
+    },
   ]: [string, Suite]) => ({
     // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
     resolve: {
@@ -36,6 +45,7 @@ export default defineConfig(async ({ mode }) => {
       pool,
       execArgv: ["--import", join(import.meta.dirname, "test/support/bundled-threads.ts")],
       isolate,
+      ...(measures && { maxWorkers: 1, sequence: { groupOrder: 1 } }),
       // A machine of CI may take three times as long as a desk.
       testTimeout: 120_000,
       hookTimeout: 120_000,

@@ -11,6 +11,8 @@ export interface Suite {
   runs: "always" | "rest";
   /** A process for each file: for suites that change the process itself. */
   isolate?: boolean;
+  /** After all others, one file at a time. */
+  measures?: true;
   pool?: "forks" | "threads";
   /** The language of the graphs of test/graphs/scenarios. Default: `js`. */
   language?: "python";
@@ -38,6 +40,9 @@ const FAULTS = [
   "test/{faults,model}/**/*.test.ts",
   "test/engine/{database-faults,pgbouncer,roles,rollout,shared-data,worker-processes}.test.ts",
 ];
+
+/** Their limits are milliseconds: a median of 24 ms was 108 ms beside three other files. */
+const LATENCY = ["test/engine/latency.test.ts"];
 
 /** Kills and random requests of the parts around the engine. Suites of `npm test` run their statements on both databases. */
 const FAULTS_AROUND = [
@@ -168,6 +173,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
       ...EXPERIMENTS,
       ...MORE_EXPERIMENTS,
       ...FAULTS,
+      ...LATENCY,
       ...FAULTS_AROUND,
       ...FAULTS_OF_HOSTS,
       ...BROWSER,
@@ -221,5 +227,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest" },
   "faults around the engine": { include: FAULTS_AROUND, database: "either", runs: "rest" },
   faults: { include: FAULTS, exclude: ["test/crash/python-hosts.test.ts"], database: "both", runs: "rest" },
+  latency: { include: LATENCY, database: "postgres", runs: "rest", measures: true },
   package: { include: PACKAGE, database: "sqlite", runs: "rest" },
 };
