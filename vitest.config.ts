@@ -120,7 +120,7 @@ const names = (runs: Suite["runs"]): string =>
 const databasesOf = (database: Suite["database"], postgres: string): ("sqlite" | "postgres")[] => {
   if (database === "sqlite" || database === "postgres") return [database];
   if (!postgres) return ["sqlite"];
-  const isLong = ["CRASH_KILLS", "HOST_KILLS", "MODEL_SEQUENCES", "FUZZ_REQUESTS"].some(
+  const isLong = ["CRASH_KILLS", "RECONNECTS", "HOST_KILLS", "MODEL_SEQUENCES", "FUZZ_REQUESTS"].some(
     (name) => process.env[name] !== undefined,
   );
   return database === "both" || isLong ? ["sqlite", "postgres"] : [Number(SEED) % 2 === 0 ? "sqlite" : "postgres"];

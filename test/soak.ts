@@ -18,6 +18,7 @@ const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
 /** The variables of test/support/counts.ts. */
 const COUNTS = {
   CRASH_KILLS: "100",
+  RECONNECTS: "100000",
   HOST_KILLS: "100",
   MODEL_SEQUENCES: "2000",
   FUZZ_REQUESTS: "10000",

@@ -23,8 +23,15 @@ export interface RunReading {
 /**
  * Reads a run to its end, through as many servers as it takes: when the connection breaks it comes back with the last id it
  * has seen. Ids must come as 1, 2, 3 ... over all connections.
+ *
+ * @param isCut asked after each event: true closes the connection
  */
-export async function readThrough(run: Watched, received: Received, onEvent: () => void): Promise<RunReading> {
+export async function readThrough(
+  run: Watched,
+  received: Received,
+  onEvent: () => void,
+  isCut: () => boolean = () => false,
+): Promise<RunReading> {
   const complaints: Complaint[] = [];
   let last = 0;
   const take = (text: string) => {
@@ -36,6 +43,7 @@ export async function readThrough(run: Watched, received: Received, onEvent: () 
       received.set(n, content);
       last = n;
       onEvent();
+      if (isCut()) throw new Error("The reader closes the connection.");
     }
   };
   while (!(await readOnce(run, last, take))) await pause(5);

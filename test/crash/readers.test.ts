@@ -16,6 +16,8 @@ const RUNS_AT_ONCE = 6;
 const READERS = 2;
 /** One run in so many is cancelled. */
 const CANCELS = 3;
+/** Where readers close connections at random, a connection receives so many events on average. */
+const EVENTS_PER_CONNECTION = 4;
 
 type Action = "interrupt" | "rollback";
 
@@ -35,49 +37,66 @@ describe.each(searchedDatabases)(`readers and cancels of ${language} graphs on %
     server?.child.kill("SIGKILL");
   });
 
+  /** @param isTime resolves when the server is killed, so many times */
+  const play = async (kills: number, cuts: boolean, isTime: (traffic: Traffic, random: Random) => Promise<void>) => {
+    const random = randomOf(SEED);
+    const database = await createDatabase(name);
+    const graphs = await graphsIn("crash");
+    const port = await freePort();
+    const options = {
+      data: database.data_dir,
+      databaseUrl: database.url,
+      port,
+      config: graphs.config,
+      env: { ...graphs.env, THREADMILL_CANCEL_GRACE: "500ms" },
+    };
+    const traffic = new Traffic(`http://127.0.0.1:${port}`, random, cuts);
+    for (let kill = 0; kill < kills; kill++) {
+      server = await startProcess(options);
+      await isTime(traffic, random);
+      server.child.kill("SIGKILL");
+      await server.ended;
+    }
+    server = await startProcess(options);
+    if (cuts) await isTime(traffic, random);
+    const outcomes = await traffic.finish();
+    server.child.kill("SIGTERM");
+    await server.ended;
+    const storage = openOn(database);
+    const broken = await violations(storage.read);
+    await storage.close();
+    await database.drop();
+
+    const wrong = outcomes.filter(
+      ({ cancelled, status, complaints }) => complaints.length > 0 || status !== ENDS[cancelled ?? "none"],
+    );
+    const again = outcomes.filter(({ attempts }) => attempts > 1).length;
+    const closed = cuts ? `, ${traffic.reconnects} connections closed at random` : "";
+    console.log(
+      `${language}, ${name}: ${outcomes.length} runs with ${READERS + TRANSPORTS.length} readers each, ${again} of them went through a kill${closed}, seed ${SEED}`,
+    );
+    expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
+    return again;
+  };
+
   it(
     `come through ${KILLS} kills with every event once, and every cancel kept (seed ${SEED}; CRASH_KILLS and SEED change it)`,
     async () => {
-      const random = randomOf(SEED);
-      const database = await createDatabase(name);
-      const graphs = await graphsIn("crash");
-      const port = await freePort();
-      const options = {
-        data: database.data_dir,
-        databaseUrl: database.url,
-        port,
-        config: graphs.config,
-        env: { ...graphs.env, THREADMILL_CANCEL_GRACE: "500ms" },
-      };
-      const traffic = new Traffic(`http://127.0.0.1:${port}`, random);
-      for (let kills = 0; kills < KILLS; kills++) {
-        server = await startProcess(options);
-        // Runs are at work: so many events have been read since the start. A run tells its readers 320, and is given up after 20
-        // losses.
-        await traffic.events(random.integer(1, 1500));
-        server.child.kill("SIGKILL");
-        await server.ended;
-      }
-      server = await startProcess(options);
-      const outcomes = await traffic.finish();
-      server.child.kill("SIGTERM");
-      await server.ended;
-      const storage = openOn(database);
-      const broken = await violations(storage.read);
-      await storage.close();
-      await database.drop();
-
-      const wrong = outcomes.filter(
-        ({ cancelled, status, complaints }) => complaints.length > 0 || status !== ENDS[cancelled ?? "none"],
-      );
-      const again = outcomes.filter(({ attempts }) => attempts > 1).length;
-      console.log(
-        `${language}, ${name}: ${outcomes.length} runs with ${READERS + TRANSPORTS.length} readers each, ${again} of them went through a kill, seed ${SEED}`,
-      );
-      expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
+      // Runs are at work: so many events have been read since the start. A run tells its readers 320, and is given up after 20
+      // losses.
+      const again = await play(KILLS, false, (traffic, random) => traffic.events(random.integer(1, 1500)));
       expect(again).toBeGreaterThan(KILLS / 4);
     },
     300_000 + KILLS * 20_000,
+  );
+
+  it(
+    `come through ${COUNTS.reconnects} reconnects at random and a kill in the middle (seed ${SEED}; RECONNECTS and SEED change it)`,
+    async () => {
+      const again = await play(1, true, (traffic) => traffic.reconnected(COUNTS.reconnects / 2));
+      expect(again).toBeGreaterThan(0);
+    },
+    300_000 + COUNTS.reconnects * 20,
   );
 });
 
@@ -92,22 +111,32 @@ const ENDS: Record<Action | "none", string | undefined> = {
 class Traffic {
   readonly #url: string;
   readonly #random: Random;
+  readonly #cuts: boolean;
   readonly #working: Promise<Outcome[]>[];
   #stopped = false;
-  #count = 0;
-  #wanted: { count: number; resolve(): void } = { count: 0, resolve: () => undefined };
+  readonly #events = new Counter();
+  readonly #reconnects = new Counter();
 
-  constructor(url: string, random: Random) {
+  /** @param cuts whether readers close their connections at random */
+  constructor(url: string, random: Random, cuts: boolean) {
     this.#url = url;
     this.#random = random;
+    this.#cuts = cuts;
     this.#working = Array.from({ length: RUNS_AT_ONCE }, () => this.#work());
   }
 
   /** Resolves when readers have been told so many more events. */
   events(more: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wanted = { count: this.#count + more, resolve };
-    });
+    return this.#events.more(more);
+  }
+
+  /** Resolves when readers have closed so many more connections. */
+  reconnected(more: number): Promise<void> {
+    return this.#reconnects.more(more);
+  }
+
+  get reconnects(): number {
+    return this.#reconnects.count;
   }
 
   async finish(): Promise<Outcome[]> {
@@ -149,13 +178,20 @@ class Traffic {
     const undone = new AbortController();
     let count = 0;
     const onEvent = () => {
-      if (++this.#count >= this.#wanted.count) this.#wanted.resolve();
+      this.#events.add();
       if (++count < cancelAt || cancelling) return;
       cancelling = cancel(run.url, action);
       if (action === "rollback") void isUndone(run.url).then((is) => is && undone.abort());
     };
+    const isCut = () => {
+      const isIt = this.#cuts && !this.#stopped && this.#random.integer(1, EVENTS_PER_CONNECTION) === 1;
+      if (isIt) this.#reconnects.add();
+      return isIt;
+    };
     // The run API leaves out events of a run that was started by the thread protocol: their ids have gaps.
-    const runReaders = Array.from({ length: run.isCommand ? 0 : READERS }, () => readThrough(run, received, onEvent));
+    const runReaders = Array.from({ length: run.isCommand ? 0 : READERS }, () =>
+      readThrough(run, received, onEvent, isCut),
+    );
     const threadReaders = TRANSPORTS.map((transport) => readThread(run.thread, transport, onEvent, undone.signal));
     const threads = await Promise.all(threadReaders);
     const runs = await Promise.all(runReaders);
@@ -174,6 +210,22 @@ class Traffic {
     // A cancel that was not answered may have been written down all the same, or have come too late.
     const unknown = cancelling !== undefined && cancelled === undefined;
     return { run_id: run.run_id, cancelled, status: unknown ? "success" : status, complaints, attempts };
+  }
+}
+
+class Counter {
+  count = 0;
+  #wanted: { count: number; resolve(): void } = { count: 0, resolve: () => undefined };
+
+  add(): void {
+    if (++this.count >= this.#wanted.count) this.#wanted.resolve();
+  }
+
+  /** Resolves after so many more. */
+  more(count: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wanted = { count: this.count + count, resolve };
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+import { globSync } from "node:fs";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
@@ -10,6 +11,9 @@ const CRONS = 60;
 const PROCESSES = 5;
 /** A process is killed during each. */
 const TICKS = 3;
+/** Between the clocks of two processes: those of five are ten minutes fast to ten minutes slow. */
+const SKEW_S = 300;
+const [FAKETIME] = globSync("/usr/lib/*/faketime/libfaketimeMT.so.1");
 
 describe.each(databases)("crons of processes that share a database (%s)", (name) => {
   const shared = sharing(name);
@@ -19,6 +23,12 @@ describe.each(databases)("crons of processes that share a database (%s)", (name)
     const answer = await fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`);
     return (await answer.json()) as { cron_id: string };
+  };
+  /** With SQLite, all processes are on one machine. */
+  const clockOf = (n: number): Record<string, string> => {
+    if (name === "sqlite" || !FAKETIME) return {};
+    const skew_s = (n - (PROCESSES - 1) / 2) * SKEW_S;
+    return { LD_PRELOAD: FAKETIME, FAKETIME: `${skew_s < 0 ? "" : "+"}${skew_s}`, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   };
   const cron = (enabled: boolean) => ({
     assistant_id: "steps",
@@ -30,7 +40,7 @@ describe.each(databases)("crons of processes that share a database (%s)", (name)
 
   it("create one run for each tick, even when some of them are killed meanwhile", async () => {
     const processes = await Promise.all(
-      Array.from({ length: PROCESSES }, () => shared.start("test/graphs/shared/before.json")),
+      Array.from({ length: PROCESSES }, (_, n) => shared.start("test/graphs/shared/before.json", clockOf(n))),
     );
     const last = processes.at(-1) as ServerProcess;
     const ids: string[] = [];

@@ -1,9 +1,18 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
+import { randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
-import { signatureOf, startReceiver, WEBHOOK_SECRET, type WebhookReceiver } from "../support/webhook-receiver.ts";
+import {
+  type ReceivedWebhook,
+  signatureOf,
+  startReceiver,
+  WEBHOOK_SECRET,
+  type WebhookReceiver,
+} from "../support/webhook-receiver.ts";
 import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 const ENV = { THREADMILL_WEBHOOK_SECRET: WEBHOOK_SECRET, LG_WEBHOOK_TOKEN: "of the receiver" };
@@ -11,9 +20,10 @@ const ENV = { THREADMILL_WEBHOOK_SECRET: WEBHOOK_SECRET, LG_WEBHOOK_TOKEN: "of t
 describe.each(databases)("webhooks on %s", (database) => {
   let api: Scenario;
   let receiver: WebhookReceiver;
+  let onRequest: (request: ReceivedWebhook) => void | Promise<void> = () => undefined;
   let count = 0;
   beforeAll(async () => {
-    receiver = await startReceiver();
+    receiver = await startReceiver((request) => onRequest(request));
     const config = "test/graphs/scenarios/webhooks.json";
     const env = { ...ENV, RESUMABLE_STREAM_TTL_SECONDS: "0.05" };
     api = await Scenario.start(database, env, {
@@ -137,6 +147,39 @@ describe.each(databases)("webhooks on %s", (database) => {
     requests.push(receiver.of(name).at(-1) as (typeof requests)[0]);
     expect(requests.map(({ headers }) => headers["webhook-id"])).toEqual(Array(3).fill(run.run_id));
     for (const request of requests) expect(request.headers["webhook-signature"]).toBe(signatureOf(request));
+  });
+
+  it(`reach a slow receiver that refuses half of the requests (seed ${SEED})`, async () => {
+    const name = newName();
+    const random = randomOf(SEED);
+    const accepted = new Set<unknown>();
+    const refusals = new Map<unknown, number>();
+    const after: unknown[] = [];
+    onRequest = async ({ path, headers }) => {
+      if (path !== `/${name}`) return;
+      const id = headers["webhook-id"];
+      if (accepted.has(id)) after.push(id);
+      await pause(random.integer(0, 50));
+      // Each delay is twice as long, so the tenth attempt would be 30 s later.
+      const count = refusals.get(id) ?? 0;
+      const isRefused = count < 5 && random.integer(0, 1) === 1;
+      if (isRefused) refusals.set(id, count + 1);
+      else accepted.add(id);
+      receiver.answer(name, isRefused ? 500 : 204);
+    };
+    const runs: Wire[] = await api.post("/runs/batch", Array(30).fill(chain(name)));
+    const ids = runs.map(({ run_id }) => run_id).toSorted();
+    await until("all are stored as delivered", async () => {
+      const found = await deliveries("status=delivered&limit=1000");
+      return ids.every((id) => found.some(({ run_id }) => run_id === id));
+    });
+    onRequest = () => undefined;
+    expect([...accepted].toSorted()).toEqual(ids);
+    // None is sent again after it was accepted.
+    expect(after).toEqual([]);
+    const requests = receiver.of(name);
+    expect(requests.length).toBeGreaterThan(ids.length);
+    expect(requests.filter((request) => request.headers["webhook-signature"] !== signatureOf(request))).toEqual([]);
   });
 
   it("fail after a day, and are sent again on request", async () => {

@@ -33,6 +33,11 @@ const LIMIT_MS = 180_000;
 /** What notices a mutant: the modes of vitest.config.ts by the commands that run them. */
 const COMMANDS = { "npm test": "test", "npm run test:all": "rest" } as const;
 type Command = keyof typeof COMMANDS;
+interface Notice {
+  by: Command;
+  /** No test failed within {@link LIMIT_MS}: the mutant makes one wait, or the machine is too slow. */
+  isTimeout: boolean;
+}
 
 const { values, positionals: wanted } = parseArgs({ options: { green: { type: "boolean" } }, allowPositionals: true });
 const mutants = MUTANTS.filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
@@ -49,14 +54,18 @@ if (failed.length > 0) {
 }
 const noticed = await each(mutants, async (mutant) => {
   const began = performance.now();
-  const by = await noticedBy(mutant);
+  const notice = await noticeOf(mutant);
   const seconds = Math.round((performance.now() - began) / 1000);
-  console.log(`${by ? "noticed " : "SURVIVED"}  ${mutant.name} (${by ?? "by none"}, ${seconds} s)`);
-  return by;
+  const by = `${notice?.by ?? "by none"}${notice?.isTimeout ? ", timed out" : ""}`;
+  console.log(`${notice ? "noticed " : "SURVIVED"}  ${mutant.name} (${by}, ${seconds} s)`);
+  return notice;
 });
-const late = mutants.filter((_, i) => noticed[i] === "npm run test:all");
+const late = mutants.filter((_, i) => noticed[i]?.by === "npm run test:all");
 if (late.length > 0) console.log(`Noticed by "npm run test:all" alone: ${late.map(({ name }) => name).join("; ")}.`);
-const count = noticed.filter((by) => by !== undefined).length;
+const slow = mutants.filter((_, i) => noticed[i]?.isTimeout);
+if (slow.length > 0)
+  console.log(`Noticed by the time limit of ${LIMIT_MS / 1000} s: ${slow.map(({ name }) => name).join("; ")}.`);
+const count = noticed.filter((notice) => notice !== undefined).length;
 console.log(`${count} of ${mutants.length} mutants were noticed, ${count - late.length} of them by "npm test".`);
 process.exit(count === mutants.length && count > 0 ? 0 : 1);
 
@@ -71,7 +80,7 @@ async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): P
   return results;
 }
 
-function noticedBy({ file, replace: [guard, nothing], suites }: Mutant): Promise<Command | undefined> {
+function noticeOf({ file, replace: [guard, nothing], suites }: Mutant): Promise<Notice | undefined> {
   return inCopy((folder) => {
     const source = readFileSync(join(folder, file), "utf8");
     if (source.split(guard).length !== 2) throw new Error(`${file} must have this text just once: ${guard}`);
@@ -97,13 +106,15 @@ async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
 }
 
 /** The first command in which one of the suites fails; undefined when they all pass. */
-async function failing(cwd: string, suites: readonly string[]): Promise<Command | undefined> {
-  for (const command of Object.keys(COMMANDS) as Command[])
-    if (!(await passes(cwd, suites, COMMANDS[command]))) return command;
+async function failing(cwd: string, suites: readonly string[]): Promise<Notice | undefined> {
+  for (const by of Object.keys(COMMANDS) as Command[]) {
+    const result = await run(cwd, suites, COMMANDS[by]);
+    if (result !== "passed") return { by, isTimeout: result === "timeout" };
+  }
   return undefined;
 }
 
-async function passes(cwd: string, suites: readonly string[], mode: string): Promise<boolean> {
+async function run(cwd: string, suites: readonly string[], mode: string): Promise<"passed" | "failed" | "timeout"> {
   const vitest = join(cwd, "node_modules/vitest/vitest.mjs");
   const flags = ["--mode", mode, "--passWithNoTests", "--bail", "1", "--testTimeout", "20000", "--maxWorkers", "1"];
   // With a count of its own, a random search uses all databases.
@@ -112,8 +123,8 @@ async function passes(cwd: string, suites: readonly string[], mode: string): Pro
   const child = spawn(process.execPath, args, { cwd, env, stdio: "ignore", detached: true });
   // With everything that it has started: a suite's servers would go on without it.
   const timer = setTimeout(() => process.kill(-(child.pid as number), "SIGKILL"), LIMIT_MS);
-  const [status] = await once(child, "exit");
+  const [status, signal] = await once(child, "exit");
   clearTimeout(timer);
-  // Out of time is noticed, too.
-  return status === 0;
+  if (signal === "SIGKILL") return "timeout";
+  return status === 0 ? "passed" : "failed";
 }

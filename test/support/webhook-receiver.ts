@@ -33,9 +33,11 @@ export interface WebhookReceiver {
 /**
  * A server that records the webhooks that it receives.
  *
- * @param onRequest called before the answer
+ * @param onRequest called before the answer, which waits for it
  */
-export async function startReceiver(onRequest?: (request: ReceivedWebhook) => void): Promise<WebhookReceiver> {
+export async function startReceiver(
+  onRequest?: (request: ReceivedWebhook) => void | Promise<void>,
+): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = [];
   const statuses = new Map<string, number | null>();
   let [open, max_open] = [0, 0];
@@ -46,7 +48,7 @@ export async function startReceiver(onRequest?: (request: ReceivedWebhook) => vo
     const path = request.url ?? "";
     const webhook = { path, headers: request.headers, text: body, body: JSON.parse(body) };
     received.push(webhook);
-    onRequest?.(webhook);
+    await onRequest?.(webhook);
     const status = statuses.get(path);
     if (status === null) return;
     response.writeHead(status ?? 204, { location: "/moved" }).end();
