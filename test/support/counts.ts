@@ -11,7 +11,7 @@ export const COUNTS = {
   /** Kills of a server, on each database; half as many under readers, a tenth in the middle of uploads. */
   kills: count("CRASH_KILLS", 3),
   /** Connections that readers close at random, on each database. */
-  reconnects: count("RECONNECTS", 1_000),
+  reconnects: count("RECONNECTS", 400),
   /** Kills of Python graph hosts, on each database. */
   host_kills: count("HOST_KILLS", 10),
   /** Sequences of commands on each database; a tenth as many with kills. */
