@@ -738,7 +738,7 @@ describe("experiments export", () => {
     const { status, stderr } = await run(url, ["export", "small", "--output", nowhere]);
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: expect.stringContaining(`Cannot write ${nowhere} (ENOENT)`),
+      stderr: expect.stringContaining(`Cannot write to ${nowhere} (ENOENT)`),
     });
     expect(existsSync(output)).toBe(false);
   });

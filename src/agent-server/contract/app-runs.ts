@@ -167,7 +167,7 @@ export const appRunRoutes = routeGroup("Web app", {
     path: "/app/api/runs/previews",
     summary: "Get previews of the inputs and outputs of runs",
     request: { query: RunPreviewsQuery },
-    responses: { 200: jsonResponse(RunPreviews, "The beginnings of texts that stand for the inputs and outputs.") },
+    responses: { 200: jsonResponse(RunPreviews, "Previews of the inputs and outputs of the runs.") },
   },
 
   getRunThroughput: {

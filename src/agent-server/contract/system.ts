@@ -8,7 +8,7 @@ export const ServerInfo = z
     version: z.string().openapi({ example: "0.16.14" }),
     threadmill_version: z.string(),
     langgraph_js_version: z.string().optional(),
-    context: z.literal("js").openapi({ description: "Programming language of the graphs." }),
+    context: z.literal("js").openapi({ description: 'Always "js": the language of the server, not of the graphs.' }),
     flags: jsonObject,
     metadata: jsonObject,
     host: z.object({ kind: z.string(), project_id: z.string().nullable(), tenant_id: z.string().nullable() }).openapi({

@@ -78,7 +78,9 @@ async function write(text: AsyncIterable<string>, output: string | undefined): P
     // The reader of the pipe, such as `head`, has closed the pipe. This is not an error.
     if (code === "EPIPE") return;
     if (!syscall) throw error;
-    throw new CommandError(`Cannot write ${output ?? "standard output"} (${code}). Choose another file with --output.`);
+    throw new CommandError(
+      `Cannot write to ${output ?? "standard output"} (${code}). Choose ${output === undefined ? "a" : "another"} file with --output.`,
+    );
   }
 }
 

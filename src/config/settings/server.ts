@@ -90,7 +90,7 @@ export const serverSettings = {
   run_retention_ms: setting("THREADMILL_RUN_RETENTION", duration(0, MAX_RETENTION_MS), {
     shown_default: "until the thread is deleted",
     meaning:
-      "Retention period of ended runs on threads. A deleted run no longer appears in the lists of its thread, and joining it returns 404. The thread keeps its state and history, and traces have their own retention. Events are always deleted first. See [threads.md](threads.md#retention).",
+      "Retention period of ended runs on threads. A deleted run no longer appears in the lists of its thread, and joining it returns 404. The thread keeps its state and history, and traces have their own retention. A run is deleted after its events (RESUMABLE_STREAM_TTL_SECONDS). See [threads.md](threads.md#retention).",
   }),
   trace_retention_days: setting("THREADMILL_TRACE_DAYS", integer(1, 36_500), {
     default: "14",

@@ -25,7 +25,11 @@ async function authenticate(
   { method, url, headers }: Extract<AuthQuery, { kind: "authenticate" }>,
 ): Promise<{ user: string } | AuthRefusal> {
   const request = requestOf(url, { method, headers });
-  if (!request) return refuse(400, "The method or the URL of the request is not supported.");
+  if (!request)
+    return refuse(
+      400,
+      "The request method (for example TRACE) or the URL is not supported. Use a standard method, and a URL without a user name or password.",
+    );
   const returned = await auth.authenticate(request);
   if (!returned) return refuse(401, "Unauthorized");
   const user = userOf(returned);
