@@ -136,16 +136,20 @@ describe.runIf(databases.includes("postgres"))("when Postgres or a process misbe
   });
 
   it("clients that wait for a run get its result, and no error about the lost database connection", async () => {
-    const proxy = await proxied();
+    const [proxy, waiting] = [await proxied(), await proxied()];
     const a = await start({}, proxy.url);
     const [run] = await executing(a, 1);
-    const b = await start({}, proxy.url);
+    const b = await start({}, waiting.url);
     const joined = fetch(`${b.url}${pathOf(run as never)}/join`);
     // The status goes out after a second.
     await until("it waits", async () => (await Promise.race([joined, undefined])) !== undefined, 10_000);
-    proxy.reset();
+    // B asks the database every 200 ms whether the run of A has ended.
+    waiting.carries(false);
+    await until("B has noticed", async () => (await fetch(`${b.url}/ok`)).status === 503, 10_000);
+    waiting.carries(true);
+    for (const each of [proxy, waiting]) each.reset();
     writeFileSync(shared.gate("go"), "");
-    proxy.reset();
+    for (const each of [proxy, waiting]) each.reset();
     expect(await (await joined).json()).toMatchObject({ pids: [a.child.pid, a.child.pid, a.child.pid] });
   });
 
