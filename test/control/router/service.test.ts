@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { request, type ServerResponse } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/config/config.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -7,6 +8,7 @@ import { Instance } from "./instance.ts";
 import { readAll } from "./world.ts";
 
 const config = "test/graphs/scenarios/langgraph.json";
+const GRACE_S = 2;
 
 describe("the whole service", () => {
   let service: TestService;
@@ -19,7 +21,7 @@ describe("the whole service", () => {
       THREADMILL_DEPLOYMENTS_DOMAIN: "Agents.example.com",
       THREADMILL_PUBLIC_URL: "https://threadmill.example.com/base",
       MOUNT_PREFIX: "/base",
-      BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "2",
+      BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: String(GRACE_S),
     };
     service = await startService({ database: "sqlite", config, env });
     instance = await Instance.start("mine", (incoming, response) => {
@@ -85,6 +87,8 @@ describe("the whole service", () => {
         () => false,
       )
     );
+    // No event shows that all other parts have stopped, which would end the request without a grace period.
+    await pause(GRACE_S * 500);
     response.end("at last");
 
     expect((await answer).text).toBe("at last");
