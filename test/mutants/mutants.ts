@@ -60,6 +60,12 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/http/rollback.test.ts"],
   },
   {
+    name: "engine: a rollback on Postgres leaves the channel values",
+    file: "src/agent-server/storage/run-deletion.ts",
+    replace: ['\n      .with("state_values", () => stateIn("checkpoint_values", k, run))', ""],
+    suites: ["test/http/rollback.test.ts"],
+  },
+  {
     name: "engine: a rolled-back answer replaces the interrupt",
     file: "src/agent-server/storage/checkpoints/inserts.ts",
     replace: ["[replaceWriteQuery, seq]", "[replaceWriteQuery, 0]"],

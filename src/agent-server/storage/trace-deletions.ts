@@ -11,23 +11,22 @@ export async function requestTraceDeletions(
   await tx.run((column === "run_id" ? ofRun : ofThread)(tx, { id }));
 }
 
-/** Runs that have not started have no trace. */
-const requestOf = (column: "run_id" | "thread_id") =>
-  prepared<{ id: string }, unknown>((k, p) =>
-    k
-      .insertInto("trace_deletions")
-      .columns(["run_id", "tenant_id", "created_at", "done"])
-      .expression((e) =>
-        e
-          .selectFrom("runs")
-          .select(["run_id", "tenant_id", nowMs.as("created_at"), sql<number>`0`.as("done")])
-          .where(column, "=", p("id"))
-          .where("epoch", ">", 0),
-      )
-      .onConflict((conflict) => conflict.doNothing()),
-  );
-const ofRun = requestOf("run_id");
-const ofThread = requestOf("thread_id");
+/** The insert for {@link requestTraceDeletions}. Runs that have not started have no trace. */
+export const traceDeletionsOf = (column: "run_id" | "thread_id", k: Tx["k"], id: string) =>
+  k
+    .insertInto("trace_deletions")
+    .columns(["run_id", "tenant_id", "created_at", "done"])
+    .expression((e) =>
+      e
+        .selectFrom("runs")
+        .select(["run_id", "tenant_id", nowMs.as("created_at"), sql<number>`0`.as("done")])
+        .where(column, "=", id)
+        .where("epoch", ">", 0),
+    )
+    .onConflict((conflict) => conflict.doNothing());
+
+const ofRun = prepared<{ id: string }, unknown>((k, p) => traceDeletionsOf("run_id", k, p("id")));
+const ofThread = prepared<{ id: string }, unknown>((k, p) => traceDeletionsOf("thread_id", k, p("id")));
 
 /** Returns the requests to execute, oldest first: those not done yet, and those older than `repeat_after_ms`, which are repeated. */
 export const listTraceDeletions = (
