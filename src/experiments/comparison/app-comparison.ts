@@ -17,10 +17,10 @@ import { meanVector, runScores, secondsOf } from "../sessions/stats.ts";
 import { describe } from "../statistics/describe.ts";
 import { changesOf } from "../statistics/paired.ts";
 import { listExampleIds, searchExampleIndexes, type VersionedExample } from "../storage/examples.ts";
-import { feedbackAt } from "../storage/feedback.ts";
+import { feedbackAt, type ShownFeedback } from "../storage/feedback.ts";
 import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
 import { type RunWithOutputs, runsAt, searchRunKeys } from "../storage/runs.ts";
-import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
+import type { DatasetRow, ExperimentRow } from "../storage/schema.ts";
 import { EMPTY_VECTOR, listVectors, type VectorName } from "../storage/score-vectors.ts";
 import {
   examplesByIndex,
@@ -108,7 +108,7 @@ async function rowsAt(
 function cellOf(
   { version }: VersionedExample,
   runs: RunWithOutputs[],
-  feedback: FeedbackRow[],
+  feedback: ShownFeedback[],
   outputs_key: string | undefined,
 ): ComparedCell | null {
   const [first] = runs;

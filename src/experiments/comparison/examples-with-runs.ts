@@ -18,9 +18,9 @@ import { RUN_SERIALIZER, type RunWithFeedback, selectedNames } from "../serializ
 import { type RunRelatives, toTracedRun } from "../serialization/trace-records.ts";
 import { type FoundRun, runKeyText, toAnyRunsV2 } from "../sessions/runs.ts";
 import { allVersionsAt, type VersionedExample } from "../storage/examples.ts";
-import { feedbackAt } from "../storage/feedback.ts";
+import { feedbackAt, type ShownFeedback } from "../storage/feedback.ts";
 import { type FullRun, type RunWithOutputs, runsAt } from "../storage/runs.ts";
-import type { DatasetRow, ExampleVersionRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
+import type { DatasetRow, ExampleVersionRow, ExperimentRow } from "../storage/schema.ts";
 import { attachmentsOf, type FullTraceRun, runsOfTraces, traceRunsById } from "../storage/traces/trace-search.ts";
 import { examplesByIndex, findExampleIndexes, numbersOf } from "./example-indexes.ts";
 
@@ -28,7 +28,7 @@ const DEFAULT_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1000;
 
 /** A run of an experiment, with its feedback. If the run repeats the root run of a trace, `traced` is that root run. */
-interface RunOfRow extends RunWithFeedback<FeedbackRow> {
+interface RunOfRow extends RunWithFeedback<ShownFeedback> {
   traced?: FullTraceRun | undefined;
   /** Undefined in a preview. */
   relatives?: RunRelatives | undefined;
@@ -42,7 +42,7 @@ interface Row {
 
 type WireRun = ExampleWithRuns["runs"][number];
 
-const feedbacks = list(FEEDBACK_SERIALIZER, ({ run, feedback }: RunWithFeedback<FeedbackRow>) => {
+const feedbacks = list(FEEDBACK_SERIALIZER, ({ run, feedback }: RunWithFeedback<ShownFeedback>) => {
   const { experiment_id, run_id, start_us } = run;
   const target = { experiment_id, run_id, run_start_us: start_us, trace_id: run_id };
   return feedback.map((row) => ({ row, target }));
@@ -158,7 +158,7 @@ async function rowsAt(
     const sorted = (runs.get(example_index) ?? []).sort((a, b) => at(a) - at(b) || a.repetition - b.repetition);
     const withFeedback = sorted.map((run) => {
       const experiment_id = order.get(run.experiment_no)?.experiment_id as string;
-      const full: FullRun = Object.assign(run, { experiment_id, dataset_id, example_id, inputs: inputsOf(run) });
+      const full: FullRun = { ...run, experiment_id, dataset_id, example_id, inputs: inputsOf(run) };
       return { run: full, traced: traced.get(run.run_id), feedback: feedback.get(runKeyText(run)) ?? [] };
     });
     return [{ example: exampleOfRuns(example, sorted, contentOf), runs: withFeedback }];

@@ -8,8 +8,8 @@ import type { Session } from "../contract/sessions.ts";
 import type { ExperimentStats } from "../sessions/stats.ts";
 import type { DatasetWithCounts } from "../storage/datasets.ts";
 import { BASE_SPLIT, type VersionedExample } from "../storage/examples.ts";
-import type { FullFeedback } from "../storage/feedback.ts";
-import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
+import type { FullFeedback, ShownFeedback } from "../storage/feedback.ts";
+import type { DatasetRow, ExperimentRow } from "../storage/schema.ts";
 import { constant, type Field, json, RecordSerializer, raw, storedJson } from "./record-serializer.ts";
 
 export const parseJson = <T = JsonObject>(text: string | null): T | null => (text === null ? null : JSON.parse(text));
@@ -169,7 +169,7 @@ function sessionStats(row: ExperimentRow): Pick<Session, keyof typeof WITHOUT_ST
 
 /** Feedback with the ids of its run and experiment, which its row does not contain. */
 interface FeedbackRecord {
-  row: FeedbackRow;
+  row: ShownFeedback;
   target: Pick<FullFeedback, "experiment_id" | "run_id" | "run_start_us" | "trace_id">;
 }
 

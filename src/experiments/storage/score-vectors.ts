@@ -56,5 +56,8 @@ export async function listVectors(
   });
 }
 
-/** Copies the bytes: they may be unaligned, and pg returns views of a shared buffer. */
-const floats = (data: Uint8Array): Float64Array => new Float64Array(new Uint8Array(data).buffer);
+/** Copies the bytes only if they are unaligned: small values are views of a shared buffer. */
+const floats = ({ buffer, byteOffset, byteLength }: Uint8Array): Float64Array =>
+  byteOffset % Float64Array.BYTES_PER_ELEMENT === 0
+    ? new Float64Array(buffer, byteOffset, byteLength / Float64Array.BYTES_PER_ELEMENT)
+    : new Float64Array(buffer.slice(byteOffset, byteOffset + byteLength));
