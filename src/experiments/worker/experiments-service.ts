@@ -8,10 +8,11 @@ import type { Operations } from "./operations.ts";
 
 /**
  * `young`: V8 would use up to 100 MB for the young generation and never release it. A 3 MB response causes 1.3 collections with 48 MB and
- * 2.6 with 24 MB. `cache`: SQLite does not reread the pages that an upload writes, so 8 MB are as fast as 32 MB.
+ * 2.6 with 24 MB. `old`: the size of the old generation at which V8 first collects the whole heap, which it otherwise does in every fifth
+ * such response. `cache`: SQLite does not reread the pages that an upload writes, so 8 MB are as fast as 32 MB.
  */
-const MEMORY_MB: Record<WorkerName, { young: number; cache: number }> = {
-  read: { young: 48, cache: 32 },
+const MEMORY_MB: Record<WorkerName, { young: number; old?: number; cache: number }> = {
+  read: { young: 48, old: 64, cache: 32 },
   write: { young: 24, cache: 8 },
   compute: { young: 24, cache: 32 },
   ingest: { young: 24, cache: 16 },
@@ -99,7 +100,7 @@ const createWorker = (worker: WorkerName, options: ExperimentsOptions): WorkerRp
       pool_size: POOL_SIZE,
     } satisfies WorkerOptions,
     resourceLimits: { maxYoungGenerationSizeMb: MEMORY_MB[worker].young, maxOldGenerationSizeMb: OLD_GENERATION_MB },
-    semi_space_mb: MEMORY_MB[worker].young / 3,
+    initial_mb: { semi_space: MEMORY_MB[worker].young / 3, old_space: MEMORY_MB[worker].old ?? 0 },
     lostError: (cause) =>
       new ApiError(
         "unavailable",

@@ -19,8 +19,11 @@ export interface WorkerRpcOptions {
   name: string;
   workerData?: unknown;
   resourceLimits?: ResourceLimits;
-  /** The initial size of a semi-space, a third of the young generation. Later it may not grow: see growYoungGeneration() in cli/serve.ts. */
-  semi_space_mb?: number;
+  /**
+   * The initial heap. `semi_space` is a third of the young generation, which may not grow later: see growYoungGeneration() in cli/serve.ts.
+   * V8 collects the whole heap for the first time when the old generation has reached `old_space`; 0 is V8's default.
+   */
+  initial_mb?: { semi_space: number; old_space: number };
   /** Maps the reason why the worker ended to the error of its open calls. Default: the reason itself. */
   lostError?(cause: unknown): Error;
 }
@@ -103,13 +106,13 @@ export class WorkerRpc<O extends Operations> {
   }
 
   #start(): Worker {
-    const { entry, name, workerData, resourceLimits, semi_space_mb } = this.#options;
+    const { entry, name, workerData, resourceLimits, initial_mb } = this.#options;
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
     const limits = resourceLimits && { resourceLimits };
-    // The thread reads this flag of the process when it creates its heap, before it is online.
-    if (semi_space_mb !== undefined) v8.setFlagsFromString(`--min-semi-space-size=${semi_space_mb}`);
+    // The thread reads these flags of the process when it creates its heap, before it is online.
+    if (initial_mb) setInitialHeap(initial_mb);
     const worker = new Worker(new URL(entry.href + extension), { name, workerData, ...limits });
-    if (semi_space_mb !== undefined) worker.once("online", () => v8.setFlagsFromString("--min-semi-space-size=0"));
+    if (initial_mb) worker.once("online", () => setInitialHeap({ semi_space: 0, old_space: 0 }));
     worker.unref();
     worker.on("message", (reply: Reply) => this.#settle(worker, reply));
     worker.on("error", (error) => this.#lose(worker, error));
@@ -140,6 +143,11 @@ export class WorkerRpc<O extends Operations> {
     const error = this.#options.lostError?.(cause) ?? cause;
     for (const call of calls) fail(call, error);
   }
+}
+
+function setInitialHeap({ semi_space, old_space }: { semi_space: number; old_space: number }): void {
+  v8.setFlagsFromString(`--min-semi-space-size=${semi_space}`);
+  v8.setFlagsFromString(`--initial-old-space-size=${old_space}`);
 }
 
 /** Returns the queue that receives the pieces of a generator. The first piece resolves the call with the queue. */
