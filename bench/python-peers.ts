@@ -13,9 +13,9 @@ const GRAPHS = join(BENCH, "graphs/python");
 const REDIS = process.env.BENCH_REDIS_URL ?? "redis://127.0.0.1:6379/0";
 const JOBS = "10";
 
-/** A server for LangGraph graphs in Python, with its database on Postgres. */
+/** A server for LangGraph graphs in Python. */
 export interface PythonPeer {
-  key: "aegra" | "graphharbor";
+  key: "aegra" | "graphharbor" | "langgraph";
   label: string;
   start(database_url: string): Promise<Target>;
 }
@@ -82,11 +82,27 @@ const graphHarbor: PythonPeer = {
   },
 };
 
-/** Both peers refuse a URL without a password. */
+/** The development server of LangGraph, which stores nothing in a database. */
+const langGraph: PythonPeer = {
+  key: "langgraph",
+  label: "langgraph dev (langgraph-api 0.16.7, in memory)",
+  async start() {
+    const [python, program] = await install("LangGraph's development server", "langgraph");
+    const server = await startServer(
+      (port) => [program, "dev", "--no-browser", "--no-reload", "--port", String(port), "--n-jobs-per-worker", JOBS],
+      newFolder("langgraph.json"),
+      { LANGGRAPH_CLI_NO_ANALYTICS: "1" },
+      { program: python },
+    );
+    return new HttpTarget(server);
+  },
+};
+
+/** Aegra and GraphHarbor refuse a URL without a password. */
 function withPassword(database_url: string): URL {
   const url = new URL(database_url);
   url.password ||= "postgres";
   return url;
 }
 
-export const pythonPeers: readonly PythonPeer[] = [aegra, graphHarbor];
+export const pythonPeers: readonly PythonPeer[] = [aegra, graphHarbor, langGraph];

@@ -16,7 +16,7 @@ const figuresOf = (key: string, label: string): Figure[] => [
   { key: `${key}_first_ms`, label: "... first custom event of a run, p50, ms" },
 ];
 
-/** The same graph in Python on Threadmill and on other servers, each on Postgres, in rounds that alternate between them. */
+/** The same graph in Python on Threadmill and on other servers, in rounds that alternate between them. */
 export const pythonPeersMeasurement: Measurement = {
   name: "python-peers",
   only_postgres: true,
