@@ -110,7 +110,7 @@ export const feedbackOfRuns = (tx: Tx, tenant_id: string, run_ids: string[]): Pr
     ),
   );
 
-/** Without the columns that no record shows: on Postgres, a page of 1,500 rows takes 3 ms less (of 57). */
+/** Without the columns that no record shows: parsing rows takes a fifth of the time of a page on Postgres. */
 const SHOWN_COLUMNS = [
   "feedback_id",
   "experiment_no",
