@@ -139,14 +139,18 @@ async function rowsAt(
 ): Promise<Row[]> {
   if (indexes.length === 0) return [];
   const numbers = numbersOf(experiments);
-  const examples = await examplesByIndex(tx, dataset_no, indexes);
-  const found = await runsAt(tx, numbers, indexes, payloads);
+  // On Postgres, each statement has its own connection: the next one is executed while the rows of the last one are parsed.
+  const [examples, found, feedbackRows] = await Promise.all([
+    examplesByIndex(tx, dataset_no, indexes),
+    runsAt(tx, numbers, indexes, payloads),
+    feedbackAt(tx, numbers, indexes),
+  ]);
   const traced_ids = found.flatMap(({ is_traced, run_id }) => (is_traced === 1 ? run_id : []));
   const traced = await traceRunsById(tx, tenant_id, traced_ids, payloads);
   const contentOf = await contentsOfRuns(tx, dataset_no, examples, found);
   const inputsOf = (run: RunWithOutputs) => (payloads ? (contentOf(run)?.inputs ?? null) : undefined);
   const runs = Map.groupBy(found, ({ example_index }) => example_index);
-  const feedback = Map.groupBy(await feedbackAt(tx, numbers, indexes), runKeyText);
+  const feedback = Map.groupBy(feedbackRows, runKeyText);
   const order = new Map(
     experiments.map(({ experiment_no, experiment_id }, at) => [experiment_no, { at, experiment_id }]),
   );

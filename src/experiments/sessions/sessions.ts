@@ -17,22 +17,25 @@ import {
 } from "../storage/experiments.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
 import { newestRuns } from "../storage/traces/traces.ts";
-import { refreshDirty } from "./refresh-stats.ts";
+import { readRefreshed } from "./refresh-stats.ts";
 import { NO_STATS } from "./stats.ts";
 
 /** Operations on experiments, which the API calls sessions. */
 export const sessionOperations = (database: Database) => ({
   async list(caller: Caller, query: SessionQuery): Promise<Session[]> {
     const { read } = database;
-    const dataset_no = await datasetNumbers(read, caller, query);
-    await refreshDirty(database, caller, { id: query.id, dataset_no });
+    const datasets = await selectedDatasets(read, caller, query);
+    const dataset_no = datasets && [...datasets.keys()];
     const order = { order_by: orderOf(query), descending: query.sort_by_desc };
-    const rows = await listExperiments(read, caller.tenant_id, { ...query, ...order, dataset_no });
-    const numbers = rows.map((row) => row.dataset_no);
-    const ids = await datasetIds(read, numbers);
+    const rows = await readRefreshed(database, caller, { id: query.id, dataset_no }, (tx) =>
+      listExperiments(tx, caller.tenant_id, { ...query, ...order, dataset_no }),
+    );
+    const numbers = rows.flatMap((row) => row.dataset_no ?? []);
+    const ids = datasets ?? (await datasetIds(read, numbers));
     const sessions: Session[] = [];
     for (const row of rows) {
-      const session = toSession(row, ids.get(row.dataset_no) ?? null, query.include_stats);
+      const dataset_id = row.dataset_no === null ? undefined : ids.get(row.dataset_no);
+      const session = toSession(row, dataset_id ?? null, query.include_stats);
       const hasFacets = query.include_stats && query.facets;
       sessions.push(hasFacets ? { ...session, run_facets: await runFacets(read, row.experiment_no) } : session);
     }
@@ -41,8 +44,9 @@ export const sessionOperations = (database: Database) => ({
 
   async read(caller: Caller, session_id: string, with_stats: boolean): Promise<Session> {
     const { read } = database;
-    if (with_stats) await refreshDirty(database, caller, { id: [session_id] });
-    return sessionRecord(read, await getExperiment(read, caller, session_id), with_stats);
+    const readRow = (tx: Tx) => getExperiment(tx, caller, session_id);
+    const row = await (with_stats ? readRefreshed(database, caller, { id: [session_id] }, readRow) : readRow(read));
+    return sessionRecord(read, row, with_stats);
   },
 
   async create(caller: Caller, body: SessionCreate, upsert: boolean): Promise<Session> {
@@ -103,15 +107,18 @@ function refuseExpiry({ trace_tier }: SessionUpdate, is_experiment: boolean): vo
   if (is_experiment && trace_tier === "shortlived") throw new ApiError("experiment_expires");
 }
 
-/** Returns the datasets of the query; undefined without a filter on datasets, null to select experiments without a dataset. */
-async function datasetNumbers(
+/**
+ * Returns the ids of the datasets of the query by their numbers; undefined without a filter on datasets, null to select experiments
+ * without a dataset.
+ */
+async function selectedDatasets(
   read: Tx,
   { tenant_id }: Caller,
   { reference_dataset, reference_free }: SessionQuery,
-): Promise<number[] | null | undefined> {
+): Promise<Map<number, string> | null | undefined> {
   if (reference_dataset === undefined) return reference_free === true ? null : undefined;
   const found = await Promise.all(reference_dataset.map((id) => findDataset(read, tenant_id, id)));
-  return found.flatMap((dataset) => dataset?.dataset_no ?? []);
+  return new Map(found.flatMap((dataset) => (dataset ? [[dataset.dataset_no, dataset.dataset_id]] : [])));
 }
 
 /** Assigns the next test run number of the dataset. */

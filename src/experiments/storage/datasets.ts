@@ -1,6 +1,7 @@
 import { type Insertable, type OrderByItemBuilder, sql } from "kysely";
 import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import { byIds } from "../../platform/database/insert-many.ts";
+import { prepared } from "../../platform/database/prepared.ts";
 import type { DatasetQuery } from "../contract/datasets/datasets.ts";
 import type { DatasetRow } from "./schema.ts";
 
@@ -50,8 +51,12 @@ export const insertDataset = (tx: Tx, dataset: NewDataset): Promise<DatasetRow |
       .returningAll(),
   );
 
+const findQuery = prepared<Pick<DatasetRow, "tenant_id" | "dataset_id">, DatasetWithCounts>((_, p, tx) =>
+  withCounts(tx, p("tenant_id")).where("dataset_id", "=", p("dataset_id")).$castTo<DatasetWithCounts>(),
+);
+
 export const findDataset = (tx: Tx, tenant_id: string, dataset_id: string): Promise<DatasetWithCounts | undefined> =>
-  tx.first(withCounts(tx, tenant_id).where("dataset_id", "=", dataset_id)) as Promise<DatasetWithCounts | undefined>;
+  tx.first(findQuery(tx, { tenant_id, dataset_id }));
 
 export const findDatasetByName = (tx: Tx, tenant_id: string, name: string): Promise<DatasetWithCounts | undefined> =>
   tx.first(withCounts(tx, tenant_id).where("name", "=", name)) as Promise<DatasetWithCounts | undefined>;

@@ -164,6 +164,14 @@ const dirtyQuery = prepared<{ experiment_no: number }, unknown>((k, p) =>
     .where("experiment_no", "=", p("experiment_no")),
 );
 
+const allDirtyQuery = prepared<Pick<ExperimentRow, "tenant_id">, Pick<ExperimentRow, "experiment_no">>((k, p) =>
+  k
+    .selectFrom("experiments")
+    .select("experiment_no")
+    .where("tenant_id", "=", p("tenant_id"))
+    .where(sql<boolean>`stats_dirty = 1`),
+);
+
 /** Selects sessions of a workspace. Without fields, it selects all of them. */
 export interface DirtyFilter {
   id?: string[] | undefined;
@@ -176,11 +184,10 @@ export interface DirtyFilter {
  */
 export async function dirtyExperiments(tx: Tx, tenant_id: string, { id, dataset_no }: DirtyFilter): Promise<number[]> {
   if (id?.length === 0 || dataset_no?.length === 0) return [];
-  const numbers = tx.k.selectFrom("experiments").select("experiment_no");
-  const outdated = await tx.all(numbers.where("tenant_id", "=", tenant_id).where(sql<boolean>`stats_dirty = 1`));
+  const outdated = await tx.all(allDirtyQuery(tx, { tenant_id }));
   if (outdated.length === 0) return [];
   const all = outdated.map(({ experiment_no }) => experiment_no);
-  let query = numbers.where("experiment_no", "in", all);
+  let query = tx.k.selectFrom("experiments").select("experiment_no").where("experiment_no", "in", all);
   if (id) query = query.where("experiment_id", "in", id);
   if (dataset_no === null) query = query.where("dataset_no", "is", null);
   else if (dataset_no) query = query.where("dataset_no", "in", dataset_no);
