@@ -75,17 +75,63 @@ function fieldText(json: unknown, field: string): string | null {
 const MAX_STATEMENTS = 400;
 
 /** Prepares each statement of a connection once. Above the limit, the oldest statement is removed. */
-export function statementsOf(connection: DatabaseSync): (sql: string) => StatementSync {
-  const statements = new Map<string, StatementSync>();
+export function statementsOf(connection: DatabaseSync): (sql: string) => Statement {
+  const statements = new Map<string, Statement>();
   return (sql) => {
     let statement = statements.get(sql);
     if (!statement) {
-      statement = connection.prepare(sql);
+      statement = new Statement(connection.prepare(sql));
       statements.set(sql, statement);
       if (statements.size > MAX_STATEMENTS) statements.delete(statements.keys().next().value as string);
     }
     return statement;
   };
+}
+
+type Row = Record<string, unknown>;
+
+/**
+ * A statement whose rows share one hidden class. The row objects of node:sqlite are dictionaries: reading 500 rows of 22 columns and
+ * copying each with three more fields takes 3.1 ms with them and 1.0 ms with these.
+ */
+class Statement {
+  readonly #statement: StatementSync;
+  #columns: string[] = [];
+  #empty: Row = {};
+
+  constructor(statement: StatementSync) {
+    this.#statement = statement;
+    statement.setReturnArrays(true);
+  }
+
+  all(parameters: SQLInputValue[]): Row[] {
+    return this.#statement.all(...parameters).map((values) => this.#rowOf(values));
+  }
+
+  first(parameters: SQLInputValue[]): Row | undefined {
+    const values = this.#statement.get(...parameters);
+    return values && this.#rowOf(values);
+  }
+
+  /** @returns the number of changed rows */
+  run(parameters: SQLInputValue[]): number {
+    return Number(this.#statement.run(...parameters).changes);
+  }
+
+  /** @param found the values of a row, which the types of node:sqlite declare as an object */
+  #rowOf(found: unknown): Row {
+    const values = found as unknown[];
+    // Also true if a migration has added a column to a table of which the statement selects all columns.
+    if (values.length !== this.#columns.length) this.#readColumns();
+    const row = { ...this.#empty };
+    for (let n = 0; n < values.length; n++) row[this.#columns[n] as string] = values[n];
+    return row;
+  }
+
+  #readColumns(): void {
+    this.#columns = this.#statement.columns().map(({ name }) => name);
+    this.#empty = { ...Object.fromEntries(this.#columns.map((name) => [name, null])) };
+  }
 }
 
 type Matcher = (whole: unknown) => boolean;

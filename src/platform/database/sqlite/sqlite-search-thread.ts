@@ -11,11 +11,11 @@ const prepare = statementsOf(connection);
 const operations: SearchOperations = {
   all(now, sql, parameters) {
     time = now;
-    return prepare(sql).all(...parameters);
+    return prepare(sql).all(parameters);
   },
   first(now, sql, parameters) {
     time = now;
-    return prepare(sql).get(...parameters);
+    return prepare(sql).first(parameters);
   },
 };
 

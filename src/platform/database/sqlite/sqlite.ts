@@ -120,9 +120,9 @@ const dialect: Dialect = {
 function runnerOn(connection: DatabaseSync): Runner {
   const prepare = statementsOf(connection);
   return {
-    all: async (sql, parameters) => prepare(sql).all(...parameters),
-    first: async (sql, parameters) => prepare(sql).get(...parameters),
-    run: async (sql, parameters) => Number(prepare(sql).run(...parameters).changes),
+    all: async (sql, parameters) => prepare(sql).all(parameters),
+    first: async (sql, parameters) => prepare(sql).first(parameters),
+    run: async (sql, parameters) => prepare(sql).run(parameters),
   };
 }
 
