@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { throughput } from "../../src/agent-server/runs/run-overview.ts";
 import {
@@ -9,29 +8,10 @@ import {
   listRunsOfTenant,
 } from "../../src/agent-server/storage/run-overview.ts";
 import { listActiveRunsOfTenant } from "../../src/agent-server/storage/runs.ts";
-import type { Database, Query } from "../../src/platform/database/database.ts";
+import { planOf } from "../support/query-plan.ts";
 import { openTestStorage } from "../support/storage.ts";
 
 const TENANT = "00000000-0000-4000-8000-000000000001";
-
-/** How SQLite would find what a function asks for. */
-async function planOf(database: Database, ask: (tx: Database["read"]) => Promise<unknown>): Promise<string> {
-  const { read } = database;
-  let plan = "";
-  const explain = async <R>(query: Query<R>): Promise<R[]> => {
-    const { sql: text, parameters } = "compile" in query ? query.compile() : query;
-    const explained = {
-      ...sql<{ detail: string }>`select 1`.compile(read.k),
-      sql: `explain query plan ${text}`,
-      parameters,
-    };
-    plan = (await read.all<{ detail: string }>(explained)).map(({ detail }) => detail).join("\n");
-    return [];
-  };
-  const first = async (query: Query<unknown>) => (await explain(query))[0];
-  await ask({ ...read, all: explain, first } as Database["read"]);
-  return plan;
-}
 
 describe("the runs of a workspace", () => {
   it("are found by an index, and counted without reading a row", async () => {

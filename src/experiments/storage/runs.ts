@@ -135,7 +135,7 @@ export interface RunPage {
 }
 
 export function searchRuns(tx: Tx, tenant_id: string, search: RunSearch, page: RunPage): Promise<FullRun[]> {
-  let query = withIds(tx, page.payloads).where("r.tenant_id", "=", tenant_id).where(matching(tx, search));
+  let query = withIds(tx, page.payloads).where(matching(tx, tenant_id, search));
   const direction = page.descending ? "desc" : "asc";
   if (page.after) query = query.where(afterCursor(toRootCursor(page.after), page.descending));
   return tx.all(
@@ -171,8 +171,7 @@ export const searchRunKeys = (tx: Tx, tenant_id: string, search: RunSearch): Pro
     withIds(tx, false)
       .clearSelect()
       .select(["r.experiment_no", "r.example_index", "r.repetition", "r.start_us", "r.end_us", "r.error"])
-      .where("r.tenant_id", "=", tenant_id)
-      .where(matching(tx, search)),
+      .where(matching(tx, tenant_id, search)),
   ) as Promise<RunOutcome[]>;
 
 export const findRun = (tx: Tx, tenant_id: string, run_id: string): Promise<FullRun | undefined> =>
@@ -253,17 +252,33 @@ const outputsOf = (q: ExpressionBuilder<Schema & { r: ExperimentRunRow }, "r">) 
     .select("o.outputs")
     .as("outputs");
 
-function matching(tx: Tx, search: RunSearch): Expression<SqlBool> {
+function matching(tx: Tx, tenant_id: string, search: RunSearch): Expression<SqlBool> {
   const all: Expression<SqlBool>[] = search.filters.map((filter) => compileFilter(tx, filter, UPLOADED));
-  const { experiment_no, id, example_id, from_us, to_us, has_error, only_uploaded } = search;
+  const { example_id, from_us, to_us, has_error, only_uploaded } = search;
+  all.push(inWorkspace(tenant_id, search));
   if (only_uploaded) all.push(sql`r.is_traced = 0`);
-  if (experiment_no) all.push(oneOf("r.experiment_no", experiment_no));
-  if (id) all.push(oneOf("r.run_id", id));
   if (example_id) all.push(oneOf("e.example_id", example_id));
   if (from_us !== undefined) all.push(sql`r.start_us >= ${from_us}`);
   if (to_us !== undefined) all.push(sql`r.start_us <= ${to_us}`);
   if (has_error !== undefined) all.push(has_error ? sql`r.error is not null` : sql`r.error is null`);
-  return all.length === 0 ? sql`1 = 1` : sql.join(all, sql` and `);
+  return sql.join(all, sql` and `);
+}
+
+/**
+ * Selects the runs `r` of a workspace, in the experiments and with the ids of the search. If there are several experiments, the workspace is
+ * compared in their rows: with `r.tenant_id`, SQLite would read all runs of the workspace in searches of five or more.
+ */
+export function inWorkspace(
+  tenant_id: string,
+  { experiment_no, id }: Pick<RunSearch, "experiment_no" | "id">,
+): Expression<SqlBool> {
+  if (experiment_no && experiment_no.length > 1 && !id)
+    return sql`r.experiment_no in (select experiment_no from experiments
+      where tenant_id = ${tenant_id} and ${oneOf("experiment_no", experiment_no)})`;
+  const all: Expression<SqlBool>[] = [sql`r.tenant_id = ${tenant_id}`];
+  if (experiment_no) all.push(oneOf("r.experiment_no", experiment_no));
+  if (id) all.push(oneOf("r.run_id", id));
+  return sql.join(all, sql` and `);
 }
 
 export const oneOf = (column: string, values: readonly (string | number)[]): Expression<SqlBool> =>

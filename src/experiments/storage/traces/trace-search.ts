@@ -3,7 +3,7 @@ import type { Tx } from "../../../platform/database/database.ts";
 import { byIds } from "../../../platform/database/insert-many.ts";
 import { compileFilter, TRACED } from "../compile-filter.ts";
 import type { RunFilter } from "../run-filter.ts";
-import { oneOf, type RunPage, type RunSearch } from "../runs.ts";
+import { inWorkspace, oneOf, type RunPage, type RunSearch } from "../runs.ts";
 import type { FeedbackRow } from "../schema.ts";
 import type { TracePayloadRow, TraceRunRow, TreeUsage } from "./trace-schema.ts";
 
@@ -187,11 +187,8 @@ function withIds(tx: Tx, payloads: boolean) {
 }
 
 function matching(tx: Tx, tenant_id: string, search: TraceSearch): Expression<SqlBool> {
-  const { experiment_no, id, example_id, from_us, to_us, has_error, trace_id, parent_run_id, run_type, is_root } =
-    search;
-  const all: Expression<SqlBool>[] = [sql`r.tenant_id = ${tenant_id}`];
-  if (experiment_no) all.push(oneOf("r.experiment_no", experiment_no));
-  if (id) all.push(oneOf("r.run_id", id));
+  const { example_id, from_us, to_us, has_error, trace_id, parent_run_id, run_type, is_root } = search;
+  const all: Expression<SqlBool>[] = [inWorkspace(tenant_id, search)];
   if (example_id) all.push(oneOf("r.reference_example_id", example_id));
   if (from_us !== undefined) all.push(sql`r.start_us >= ${from_us}`);
   if (to_us !== undefined) all.push(sql`r.start_us <= ${to_us}`);
