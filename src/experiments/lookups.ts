@@ -3,7 +3,7 @@ import type { Database, Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Example } from "./contract/datasets/examples.ts";
 import { attachmentUrl, toAttachmentUrls } from "./serialization/records.ts";
-import { readRefreshed } from "./sessions/refresh-stats.ts";
+import { refreshDirty } from "./sessions/refresh-stats.ts";
 import { type AnnotationQueueRow, findQueue, lockQueue } from "./storage/annotation-queues/queues.ts";
 import { type DatasetWithCounts, datasetsByNo, findDataset } from "./storage/datasets.ts";
 import { attachmentsOfExamples, isOfVersion } from "./storage/example-attachments.ts";
@@ -75,8 +75,8 @@ export async function readExperiments(
   dataset_no: number,
   ids: readonly string[],
 ): Promise<ExperimentRow[]> {
-  const filter = { dataset_no: [dataset_no], id: [...ids] };
-  return readRefreshed(database, caller, filter, (tx) => getExperiments(tx, caller, dataset_no, ids));
+  await refreshDirty(database, caller, { dataset_no: [dataset_no], id: [...ids] });
+  return getExperiments(database.read, caller, dataset_no, ids);
 }
 
 /** Reads the ids of datasets, keyed by `dataset_no`. */

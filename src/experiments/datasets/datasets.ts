@@ -10,7 +10,7 @@ import type { Session } from "../contract/sessions.ts";
 import type { DatasetQueryV2 } from "../contract/v2/routes.ts";
 import { cursorOfOffset, getDataset, getExperiments, offsetOfCursor } from "../lookups.ts";
 import { toDataset, toExample, toJson, toSession } from "../serialization/records.ts";
-import { readRefreshed } from "../sessions/refresh-stats.ts";
+import { refreshDirty } from "../sessions/refresh-stats.ts";
 import {
   deleteDataset,
   findDataset,
@@ -153,11 +153,10 @@ export const sharedDatasetOperations = (database: Database) => ({
   async listSessions(token: string, query: SharedSessionQuery): Promise<Session[]> {
     const { tenant_id, dataset_no, dataset_id, shares_experiments } = await getSharedDataset(database.read, token);
     if (shares_experiments !== 1) return [];
+    await refreshDirty(database, { tenant_id }, { dataset_no: [dataset_no] });
     const order = { order_by: { column: "start_us" }, descending: true } as const;
     const search = { ...query, ...order, dataset_no: [dataset_no] };
-    const rows = await readRefreshed(database, { tenant_id }, { dataset_no: [dataset_no] }, (tx) =>
-      listExperiments(tx, tenant_id, search),
-    );
+    const rows = await listExperiments(database.read, tenant_id, search);
     return rows.map((row) => toSession(row, dataset_id, true));
   },
 });

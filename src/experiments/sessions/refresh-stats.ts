@@ -50,29 +50,21 @@ export async function refreshStats(tx: Tx, experiment_no: number): Promise<void>
 }
 
 /**
- * Returns what `read` returns, after outdated statistics have been computed. Operations that show statistics or compare experiments read
- * through this function: `evaluate()` sends each run and each score in a separate request, and only the next read needs the result.
- * Usually nothing is outdated, so `read` runs at the same time as the check, and once more if statistics had to be computed.
+ * Computes outdated statistics. Operations that show statistics or compare experiments call it first: `evaluate()` sends each run and each
+ * score in a separate request, and only the next read needs the result.
  *
  * @param filter the sessions that are shown
  */
-export async function readRefreshed<T>(
+export async function refreshDirty(
   database: Database,
   { tenant_id }: Pick<Caller, "tenant_id">,
   filter: DirtyFilter,
-  read: (tx: Tx) => Promise<T>,
-): Promise<T> {
-  const [outdated, found] = await Promise.all([
-    dirtyExperiments(database.read, tenant_id, filter),
-    read(database.read),
-  ]);
-  if (outdated.length === 0) return found;
-  for (const experiment_no of outdated)
+): Promise<void> {
+  for (const experiment_no of await dirtyExperiments(database.read, tenant_id, filter))
     await database.write(async (tx) => {
       const locked = await lockExperiment(tx, experiment_no);
       if (locked?.stats_dirty === 1) await refreshStats(tx, experiment_no);
     });
-  return read(database.read);
 }
 
 /** Updates the statistics and the vector of one feedback key. The caller holds the lock. */

@@ -17,7 +17,7 @@ import {
 } from "../storage/experiments.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
 import { newestRuns } from "../storage/traces/traces.ts";
-import { readRefreshed } from "./refresh-stats.ts";
+import { refreshDirty } from "./refresh-stats.ts";
 import { NO_STATS } from "./stats.ts";
 
 /** Operations on experiments, which the API calls sessions. */
@@ -26,10 +26,9 @@ export const sessionOperations = (database: Database) => ({
     const { read } = database;
     const datasets = await selectedDatasets(read, caller, query);
     const dataset_no = datasets && [...datasets.keys()];
+    await refreshDirty(database, caller, { id: query.id, dataset_no });
     const order = { order_by: orderOf(query), descending: query.sort_by_desc };
-    const rows = await readRefreshed(database, caller, { id: query.id, dataset_no }, (tx) =>
-      listExperiments(tx, caller.tenant_id, { ...query, ...order, dataset_no }),
-    );
+    const rows = await listExperiments(read, caller.tenant_id, { ...query, ...order, dataset_no });
     const numbers = rows.flatMap((row) => row.dataset_no ?? []);
     const ids = datasets ?? (await datasetIds(read, numbers));
     const sessions: Session[] = [];
@@ -44,9 +43,8 @@ export const sessionOperations = (database: Database) => ({
 
   async read(caller: Caller, session_id: string, with_stats: boolean): Promise<Session> {
     const { read } = database;
-    const readRow = (tx: Tx) => getExperiment(tx, caller, session_id);
-    const row = await (with_stats ? readRefreshed(database, caller, { id: [session_id] }, readRow) : readRow(read));
-    return sessionRecord(read, row, with_stats);
+    if (with_stats) await refreshDirty(database, caller, { id: [session_id] });
+    return sessionRecord(read, await getExperiment(read, caller, session_id), with_stats);
   },
 
   async create(caller: Caller, body: SessionCreate, upsert: boolean): Promise<Session> {
