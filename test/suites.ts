@@ -195,7 +195,12 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   "experiments on postgres": { include: EXPERIMENTS, database: "postgres", runs: "always", isolate: true },
   "more experiments on postgres": { include: MORE_EXPERIMENTS, database: "postgres", runs: "rest", isolate: true },
-  postgres: { include: POSTGRES, database: "postgres", runs: "always" },
+  postgres: {
+    include: POSTGRES,
+    exclude: ["test/storage/{experiment,text}-search.test.ts"],
+    database: "postgres",
+    runs: "always",
+  },
   "more on postgres": { include: MORE_ON_POSTGRES, database: "postgres", runs: "rest" },
   clients: { include: CLIENTS, database: "sqlite", runs: "always" },
   "clients on postgres": {

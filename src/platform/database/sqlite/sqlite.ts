@@ -1,7 +1,16 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
+import {
+  DummyDriver,
+  type Expression,
+  Kysely,
+  type RawBuilder,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  sql,
+} from "kysely";
 import { type BackgroundService, periodicService } from "../../lib/background-service.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { newId } from "../../lib/ids.ts";
@@ -94,7 +103,7 @@ const dialect: Dialect = {
   forShare: (query) => query,
   skipLocked: (query) => query,
   workerIsPresent: () => sql<boolean>`1 = 1`,
-  containsText: (text, part) => sql<boolean>`text_contains(${text}, ${part.toLowerCase()})`,
+  containsText: (text, part) => containsText(text, part.toLowerCase()),
   jsonText: (json, field) => sql<string | null>`json_text(${json}, ${field})`,
   jsonEntries: (json) => sql`(select key, cast(value as text) as text,
     case type when 'integer' then 'number' when 'real' then 'number' else type end as kind from json_each(${json}))`,
@@ -116,6 +125,31 @@ const dialect: Dialect = {
   max_parameters: 32_000,
   isUniqueViolation: (error) => /UNIQUE constraint failed/.test((error as Error)?.message),
 };
+
+/** SQLite refuses patterns of 50,000 bytes and more; a character is at most 3 bytes per UTF-16 unit, and 2 with its escape. */
+const MAX_PATTERN_CHARS = 16_000;
+
+/**
+ * Ignores case as `toLowerCase` in JavaScript does. Each text that a JavaScript function gets is converted to a string, so a pattern
+ * excludes most texts before: a search in 260 MB takes 0.5 instead of 1.1 s.
+ */
+function containsText(text: Expression<string | null>, word: string): RawBuilder<boolean> {
+  const contains = sql<boolean>`text_contains(${text}, ${word})`;
+  const pattern = likePattern(word);
+  return pattern === undefined ? contains : sql<boolean>`(${text} like ${pattern} escape '\\' and ${contains})`;
+}
+
+/**
+ * Returns a pattern that matches every text with the word, in lower case or not. `like` ignores the case of ASCII letters only, so `_`
+ * replaces other letters, and the ASCII letters that are the lower case of another character: k (U+212A) and a last i (U+0130).
+ */
+function likePattern(word: string): string | undefined {
+  // U+0130 has two characters in lower case; the second is U+0307.
+  if (word.length > MAX_PATTERN_CHARS || word.includes("\u0307")) return undefined;
+  const escaped = word.replaceAll(/[%_\\]/g, "\\$&");
+  const pattern = escaped.replaceAll(/k|i$|[^\0-\x7f]/gu, (letter) => (letter.toUpperCase() === letter ? letter : "_"));
+  return /[^_]/.test(pattern) ? `%${pattern}%` : undefined;
+}
 
 function runnerOn(connection: DatabaseSync): Runner {
   const prepare = statementsOf(connection);
