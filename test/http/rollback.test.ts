@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
@@ -87,6 +88,23 @@ describe.each(databases)("rolling back runs on %s", (database) => {
       expect(after.steps).toHaveLength((before.thread.values?.steps?.length ?? 0) + 4);
       expect((await api.state(thread_id)).values.steps).toEqual(after.steps);
     });
+  });
+
+  it("one that has created its thread leaves an idle thread that no graph has used", async () => {
+    const thread_id = randomUUID();
+    const metadata = { color: "red" };
+    const body = { ...CHAIN, after_seconds: 3600, if_not_exists: "create", metadata };
+    const run = await api.newRun(thread_id, body);
+    expect(await api.thread(thread_id)).toMatchObject({
+      status: "busy",
+      metadata: { ...metadata, graph_id: "chain", assistant_id: run.assistant_id },
+    });
+    await api.cancel(run, "?action=rollback");
+    const { updated_at, state_updated_at, ...thread } = await api.thread(thread_id);
+    expect(thread).toMatchObject({ status: "idle", values: null, created_at: updated_at });
+    expect(thread.metadata).toEqual(metadata);
+    expect(state_updated_at).toBe(updated_at);
+    expect((await api.wait(thread_id, CHAIN)).steps).toEqual(["in", "a", "b", "c"]);
   });
 
   it("one that answers a question is undone, and the question stays open, even one on another run's checkpoint", async () => {

@@ -7,6 +7,12 @@ const pool = ["test/engine/host-pool.test.ts"];
 /** Guards against databases, processes and hosts that misbehave. */
 export const FAULT_MUTANTS: readonly Mutant[] = [
   {
+    name: "postgres: a pool that is suspended waits for the answers of a server that does not respond",
+    file: "src/platform/database/postgres/postgres-pool.ts",
+    replace: ["      client.connection.stream.destroy();\n", ""],
+    suites: ["test/engine/database-faults.test.ts"],
+  },
+  {
     name: "faults: processes create a run each for the same tick of a cron",
     file: "src/agent-server/crons/cron-scheduler.ts",
     replace: [

@@ -60,9 +60,9 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/http/rollback.test.ts"],
   },
   {
-    name: "engine: a rollback on Postgres leaves the channel values",
-    file: "src/agent-server/storage/run-deletion.ts",
-    replace: ['\n      .with("state_values", () => stateIn("checkpoint_values", k, run))', ""],
+    name: "runs: a thread that a run has created stays bound after the rollback of the run",
+    file: "src/agent-server/runs/runs.ts",
+    replace: ["newlyBound(created, JSON.stringify(own))", "newlyBound(created)"],
     suites: ["test/http/rollback.test.ts"],
   },
   {
@@ -246,8 +246,20 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/http/open-mode.test.ts"],
   },
   {
+    name: "postgres: a change does not wait until the transaction has begun",
+    file: "src/platform/database/postgres/postgres-pool.ts",
+    replace: ['text.startsWith("select ") ? undefined : this.#begun', "undefined"],
+    suites: ["test/storage/postgres-transactions.test.ts"],
+  },
+  {
+    name: "postgres: a commit ignores a statement that failed",
+    file: "src/platform/database/postgres/postgres-pool.ts",
+    replace: ["Promise.all([this.answered(), ", "Promise.all(["],
+    suites: ["test/storage/postgres-transactions.test.ts"],
+  },
+  {
     name: "postgres: statements that a newer process has outdated fail",
-    file: "src/platform/database/postgres/postgres.ts",
+    file: "src/platform/database/postgres/postgres-pool.ts",
     replace: ['?? "") || isOutdated(error)', '?? "")'],
     suites: ["test/storage/added-columns.test.ts"],
   },

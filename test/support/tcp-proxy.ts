@@ -7,6 +7,8 @@ export interface TcpProxy {
   url: string;
   /** Whether packets arrive; without that connections stay open and nothing comes through, also no news of their end. */
   carries(does: boolean): void;
+  /** Called with each packet for the database; what it returns arrives instead. */
+  change(by: (packet: Buffer) => Buffer): void;
   /** From now on each packet arrives later, and with a probability its connection ends instead. */
   degrade(to: { delay_ms: number; resets: number; random: () => number } | undefined): void;
   /** New connections go to another server. */
@@ -20,6 +22,7 @@ export async function startProxy(database_url: string): Promise<TcpProxy> {
   let target = new URL(database_url);
   const pairs = new Set<[Socket, Socket]>();
   let carrying = true;
+  let changed = (packet: Buffer) => packet;
   let degraded: Parameters<TcpProxy["degrade"]>[0];
   const server = createServer((near) => {
     const far = connect(Number(target.port || 5432), target.hostname);
@@ -27,8 +30,9 @@ export async function startProxy(database_url: string): Promise<TcpProxy> {
     pairs.add(pair);
     for (const [from, to] of [pair, [far, near] as const]) {
       from.on("error", () => undefined);
-      from.on("data", (chunk) => {
+      from.on("data", (packet: Buffer) => {
         if (!carrying) return;
+        const chunk = from === near ? changed(packet) : packet;
         if (!degraded) return void to.write(chunk);
         if (degraded.random() < degraded.resets) for (const socket of pair) socket.resetAndDestroy();
         else setTimeout(() => to.write(chunk), degraded.delay_ms);
@@ -53,6 +57,9 @@ export async function startProxy(database_url: string): Promise<TcpProxy> {
     url: url.href,
     carries: (does) => {
       carrying = does;
+    },
+    change: (by) => {
+      changed = by;
     },
     degrade: (to) => {
       degraded = to;

@@ -1,6 +1,8 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import type { Run } from "../contract/records.ts";
 import type { RunKwargs } from "../graph-hosts/host.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { findThread } from "../storage/threads.ts";
@@ -31,4 +33,20 @@ export function publicKwargs({ kwargs }: RunRow): string {
   const parsed = JSON.parse(kwargs) as RunKwargs;
   if (parsed.is_custom_user) delete parsed.config.configurable?.langgraph_auth_user;
   return JSON.stringify(parsed);
+}
+
+/** Returns a run as the API shows it. */
+export function toRun(row: RunRow): Run {
+  return {
+    run_id: row.run_id,
+    thread_id: row.thread_id,
+    assistant_id: row.assistant_id,
+    created_at: isoOfMilliseconds(row.created_at),
+    updated_at: isoOfMilliseconds(row.updated_at),
+    status: row.status,
+    metadata: JSON.parse(row.metadata),
+    kwargs: JSON.parse(publicKwargs(row)),
+    multitask_strategy: row.multitask_strategy,
+    ...(row.cancel_reason !== null && { cancel_reason: row.cancel_reason }),
+  };
 }

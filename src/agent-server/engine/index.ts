@@ -1,6 +1,6 @@
 /** The engine's interface. Files outside this folder import the engine from here. */
 export { Engine } from "./engine.ts";
-export { snapshotOf } from "./execution/bind-thread.ts";
+export { bindOnAccept, type LockedThread, newlyBound } from "./execution/bind-thread.ts";
 export type { FetchAs, FindToken } from "./execution/host-requests.ts";
 export { applyMultitaskStrategy, cancelLocked, type PendingCancel } from "./settlement/cancel.ts";
 export type { Cancellations } from "./settlement/cancellations.ts";

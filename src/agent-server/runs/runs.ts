@@ -3,20 +3,26 @@ import type { Tx } from "../../platform/database/database.ts";
 import type { Hint } from "../../platform/database/hints.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
-import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { findAssistantOrGraph } from "../assistants/assistants.ts";
 import { filterOf } from "../auth/grants.ts";
-import { publicKwargs, requireAccessToRun } from "../auth/run-access.ts";
+import { requireAccessToRun, toRun } from "../auth/run-access.ts";
 import { type AgentContext, requireLanguage, requireQueueSpace } from "../context.ts";
 import type { Run, RunStatus } from "../contract/records.ts";
 import type { RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
-import { applyMultitaskStrategy, type PendingCancel, type StreamedEvent, snapshotOf } from "../engine/index.ts";
+import {
+  applyMultitaskStrategy,
+  bindOnAccept,
+  type LockedThread,
+  newlyBound,
+  type PendingCancel,
+  type StreamedEvent,
+} from "../engine/index.ts";
 import { toRunEvents } from "../protocols/thread-protocol/protocol-events.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import { deleteRun } from "../storage/run-deletion.ts";
 import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun, type RunFilter } from "../storage/runs.ts";
 import type { AssistantRow, RunKey, RunRow, ThreadRow } from "../storage/schema.ts";
-import { insertThread, isThreadReadable, lockThread, setThreadBusy } from "../storage/threads.ts";
+import { insertThread, isThreadReadable, lockThread } from "../storage/threads.ts";
 import { MAX_TRIES, requireCheckpoint, requireThread, type ThreadStates } from "../threads/thread-states.ts";
 import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } from "./merge-request.ts";
 
@@ -72,7 +78,7 @@ export class Runs {
     thread_id: string,
     body: NewRun,
   ): Promise<{ run: RunRow; cancels: PendingCancel[] }> {
-    const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body);
+    const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body, assistant);
     await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
     const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
     const cancels = active.length > 0 ? await applyMultitaskStrategy(tx, body.multitask_strategy, active) : [];
@@ -119,9 +125,10 @@ export class Runs {
       tenant_id,
       metadata,
       hidden: temporary ? 1 : 0,
+      status: "busy",
       ...ttl,
     });
-    return this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, { temporary, ...options });
+    return this.#insert(tx, caller, assistant, newlyBound(thread as ThreadRow), body, false, { temporary, ...options });
   }
 
   async find(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
@@ -235,16 +242,25 @@ export class Runs {
     return assistant;
   }
 
-  async #lockOrCreateThread(tx: Tx, caller: Caller, thread_id: string, body: RunCreate): Promise<ThreadRow> {
+  async #lockOrCreateThread(
+    tx: Tx,
+    caller: Caller,
+    thread_id: string,
+    body: NewRun,
+    { graph_id, assistant_id }: AssistantRow,
+  ): Promise<LockedThread> {
     const { tenant_id } = caller;
     const filter = filterOf(caller, "threads");
     const thread = await lockThread(tx, tenant_id, thread_id, filter);
     if (thread && !thread.hidden) return thread;
     if (thread || body.if_not_exists === "reject") throw new ApiError("thread_not_found", { thread_id });
-    const metadata = JSON.stringify(withoutReserved(body.metadata));
-    const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0, ...this.#context.thread_ttl });
+    const own = withoutReserved(body.metadata);
+    const metadata = JSON.stringify({ ...own, graph_id, assistant_id });
+    const row = { thread_id, tenant_id, metadata, hidden: 0, status: "busy" as const, ...this.#context.thread_ttl };
+    const created = await insertThread(tx, row);
+    if (created) return newlyBound(created, JSON.stringify(own));
     // The id is taken if a concurrent request, another tenant or another user has created the thread.
-    const found = created ?? (await lockThread(tx, tenant_id, thread_id, filter));
+    const found = await lockThread(tx, tenant_id, thread_id, filter);
     if (!found) throw new ApiError("thread_not_found", { thread_id });
     return found;
   }
@@ -253,7 +269,7 @@ export class Runs {
     tx: Tx,
     caller: Caller,
     assistant: AssistantRow,
-    thread: ThreadRow,
+    thread: LockedThread,
     request: RunRequest & { after_seconds?: number },
     busy: boolean,
     { temporary = false, run_id = tx.newId(), keep_paused = false }: StatelessOptions & { temporary?: boolean } = {},
@@ -261,13 +277,9 @@ export class Runs {
     const { graph_id, assistant_id } = assistant;
     await requireQueueSpace(tx, caller, this.#context.max_pending);
     await requireLanguage(tx, this.#context.catalog, thread.thread_id, graph_id);
-    const threadMetadata = JSON.parse(thread.metadata) as JsonObject;
-    const parsed = { ...thread, metadata: threadMetadata };
+    const parsed = { ...thread, metadata: JSON.parse(thread.metadata) as JsonObject };
     const { kwargs, metadata } = mergeRequest(request, assistant, parsed, { run_id, temporary, keep_paused }, caller);
-    // Binds the thread to the graph that reads its state. A queued run binds the thread when it starts.
-    const bound = busy ? threadMetadata : { ...threadMetadata, graph_id, assistant_id };
-    const changed_at = await setThreadBusy(tx, thread.thread_id, JSON.stringify(bound));
-    const snapshot = snapshotOf(threadMetadata, thread.updated_at, changed_at);
+    const snapshot = await bindOnAccept(tx, parsed, { graph_id, assistant_id, busy });
     return insertRun(tx, {
       run_id,
       tenant_id: caller.tenant_id,
@@ -280,7 +292,7 @@ export class Runs {
       multitask_strategy: request.multitask_strategy ?? "enqueue",
       temporary: temporary ? 1 : 0,
       delay_ms: Math.round((request.after_seconds ?? 0) * 1000),
-      thread_snapshot: busy ? null : JSON.stringify(snapshot),
+      thread_snapshot: snapshot && JSON.stringify(snapshot),
       webhook: this.#context.webhooks.accept(request.webhook),
       push_configs: request.push_configs?.length ? JSON.stringify(request.push_configs) : null,
     });
@@ -298,18 +310,3 @@ const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
 type FollowedRun = RunKey & Pick<RunRow, "attempt">;
 
 const followedRun = ({ run_id, tenant_id, attempt }: RunRow): FollowedRun => ({ run_id, tenant_id, attempt });
-
-export function toRun(row: RunRow): Run {
-  return {
-    run_id: row.run_id,
-    thread_id: row.thread_id,
-    assistant_id: row.assistant_id,
-    created_at: isoOfMilliseconds(row.created_at),
-    updated_at: isoOfMilliseconds(row.updated_at),
-    status: row.status,
-    metadata: JSON.parse(row.metadata),
-    kwargs: JSON.parse(publicKwargs(row)),
-    multitask_strategy: row.multitask_strategy,
-    ...(row.cancel_reason !== null && { cancel_reason: row.cancel_reason }),
-  };
-}

@@ -38,7 +38,7 @@ export async function insertEvents(tx: Tx, run: RunKey, given: readonly NewEvent
   }
   const rows = events.map((event) => ({ run_id, tenant_id, ...rowOf(event), created_at: nowMs }));
   for (let at = 0; at < rows.length; at += 1000)
-    await tx.run(
+    await tx.enqueue(
       tx.k
         .insertInto("run_events")
         .values(rows.slice(at, at + 1000))

@@ -4,7 +4,7 @@ import { prepared } from "../../platform/database/prepared.ts";
 import { versionsIn } from "./checkpoints/checkpoints.ts";
 import { releaseOutput } from "./events.ts";
 import type { ThreadRunKey } from "./schema.ts";
-import { requestTraceDeletions, traceDeletionsOf } from "./trace-deletions.ts";
+import { requestTraceDeletions } from "./trace-deletions.ts";
 
 type RunOfThread = Omit<ThreadRunKey, "tenant_id">;
 
@@ -12,9 +12,11 @@ type RunOfThread = Omit<ThreadRunKey, "tenant_id">;
 export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
   await releaseOutput(tx, run);
   await deleteWrites(tx, run);
-  await tx.run(tx.k.deleteFrom("checkpoints").where("thread_id", "=", run.thread_id).where("run_id", "=", run.run_id));
+  await tx.enqueue(
+    tx.k.deleteFrom("checkpoints").where("thread_id", "=", run.thread_id).where("run_id", "=", run.run_id),
+  );
   await deleteUnusedValues(tx, run);
-  await tx.run(tx.k.deleteFrom("webhook_deliveries").where("run_id", "=", run.run_id));
+  await tx.enqueue(tx.k.deleteFrom("webhook_deliveries").where("run_id", "=", run.run_id));
   await deleteRecord(tx, run);
 }
 
@@ -23,42 +25,22 @@ export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
  * No other run can have used its checkpoints, and webhook deliveries are stored when a run ends.
  */
 export async function deleteLastRun(tx: Tx, run: RunOfThread): Promise<void> {
-  if (tx.dialect.name === "postgres") return void (await tx.run(deleteLastRunQuery(tx, run)));
-  for (const query of deleteStateQueries) await tx.run(query(tx, run));
+  for (const query of deleteStateQueries) await tx.enqueue(query(tx, run));
   await deleteRecord(tx, run);
 }
 
 async function deleteRecord(tx: Tx, run: RunOfThread): Promise<void> {
   await requestTraceDeletions(tx, { column: "run_id", id: run.run_id });
-  for (const query of deleteRecordQueries) await tx.run(query(tx, run));
+  for (const query of deleteRecordQueries) await tx.enqueue(query(tx, run));
 }
 
-const stateIn = (table: "checkpoint_writes" | "checkpoint_values" | "checkpoints", k: Tx["k"], run: Values) =>
-  k.deleteFrom(table).where("thread_id", "=", run("thread_id")).where("run_id", "=", run("run_id"));
-const recordIn = (table: "run_events" | "runs", k: Pick<Tx["k"], "deleteFrom">, run: Values) =>
-  k.deleteFrom(table).where("run_id", "=", run("run_id"));
-
-type Values = <K extends keyof RunOfThread>(column: K) => RunOfThread[K];
-
 const deleteStateQueries = (["checkpoint_writes", "checkpoint_values", "checkpoints"] as const).map((table) =>
-  prepared<RunOfThread, unknown>((k, run) => stateIn(table, k, run)),
+  prepared<RunOfThread, unknown>((k, p) =>
+    k.deleteFrom(table).where("thread_id", "=", p("thread_id")).where("run_id", "=", p("run_id")),
+  ),
 );
 const deleteRecordQueries = (["run_events", "runs"] as const).map((table) =>
-  prepared<RunOfThread, unknown>((k, run) => recordIn(table, k, run)),
-);
-
-/** One round trip to Postgres instead of six: rollback p99 20.7 -> 18.7 ms. SQLite has no changes in `with`. */
-const deleteLastRunQuery = prepared<RunOfThread, unknown>((k, run) =>
-  recordIn(
-    "runs",
-    k
-      .with("state_writes", () => stateIn("checkpoint_writes", k, run))
-      .with("state_values", () => stateIn("checkpoint_values", k, run))
-      .with("states", () => stateIn("checkpoints", k, run))
-      .with("events", () => recordIn("run_events", k, run))
-      .with("trace_deletion", () => traceDeletionsOf("run_id", k, run("run_id"))),
-    run,
-  ),
+  prepared<RunOfThread, unknown>((k, p) => k.deleteFrom(table).where("run_id", "=", p("run_id"))),
 );
 
 /** Deletes the writes of a run, and those of later runs on its checkpoints, such as the answer to its interrupt. */
@@ -69,7 +51,7 @@ async function deleteWrites(tx: Tx, { run_id, thread_id }: RunOfThread): Promise
     .select(position.as("at"))
     .where("thread_id", "=", thread_id)
     .where("run_id", "=", run_id);
-  await tx.run(
+  await tx.enqueue(
     tx.k
       .deleteFrom("checkpoint_writes")
       .where("thread_id", "=", thread_id)
@@ -92,7 +74,7 @@ async function deleteUnusedValues(tx: Tx, { run_id, thread_id }: RunOfThread): P
   );
   for (const { checkpoint_ns, version } of values) {
     if (used.has(keyOf(checkpoint_ns, version))) continue;
-    await tx.run(
+    await tx.enqueue(
       tx.k
         .deleteFrom("checkpoint_values")
         .where("thread_id", "=", thread_id)

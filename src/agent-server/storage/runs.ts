@@ -278,8 +278,8 @@ export const requestCancel = (
   tx: Tx,
   run_id: string,
   intent: { action: CancelAction; reason: string | null },
-): Promise<number> =>
-  tx.run(
+): Promise<void> =>
+  tx.enqueue(
     tx.k
       .updateTable("runs")
       .set({
@@ -297,9 +297,9 @@ export const requestCancel = (
 export const setPushConfigs = (tx: Tx, run_id: string, push_configs: string | null): Promise<number> =>
   tx.run(tx.k.updateTable("runs").set({ push_configs }).where("run_id", "=", run_id));
 
-export const setThreadSnapshot = (tx: Tx, run_id: string, snapshot: ThreadSnapshot): Promise<number> => {
+export const setThreadSnapshot = (tx: Tx, run_id: string, snapshot: ThreadSnapshot): Promise<void> => {
   const thread_snapshot = JSON.stringify(snapshot);
-  return tx.run(tx.k.updateTable("runs").set({ thread_snapshot }).where("run_id", "=", run_id));
+  return tx.enqueue(tx.k.updateTable("runs").set({ thread_snapshot }).where("run_id", "=", run_id));
 };
 
 /** Makes a stateless run and its hidden thread an ordinary run and thread. */

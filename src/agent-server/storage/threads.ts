@@ -8,16 +8,17 @@ import { accessible } from "./search.ts";
 import { requestTraceDeletions } from "./trace-deletions.ts";
 
 export type ThreadTtl = Pick<ThreadRow, "ttl_strategy" | "ttl_ms">;
-export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" | "hidden"> & Partial<ThreadTtl>;
+export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" | "hidden"> &
+  Partial<Pick<ThreadRow, keyof ThreadTtl | "status">>;
 
 /** Whether a thread with the strategy `delete` has exceeded its time to live and is not busy. Reads do not return such a thread. */
 const isExpired = sql<boolean>`(threads.ttl_strategy = 'delete' and threads.status <> 'busy'
   and threads.updated_at + threads.ttl_ms <= now_ms())`;
 export const isReadable = sql<boolean>`(threads.ttl_ms is null or not ${isExpired})`;
 
-/** Stores a new, idle thread. Returns undefined if the id is taken; the id of an expired thread is free. */
+/** Stores a new thread, which is idle by default. Returns undefined if the id is taken; the id of an expired thread is free. */
 export async function insertThread(tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> {
-  const row = { ttl_strategy: null, ttl_ms: null, ...thread };
+  const row = { ttl_strategy: null, ttl_ms: null, status: "idle" as const, ...thread };
   const inserted = await tx.first(insertQuery(tx, row));
   if (inserted) return inserted;
   const { thread_id } = thread;
@@ -27,7 +28,7 @@ export async function insertThread(tx: Tx, thread: NewThread): Promise<ThreadRow
   return tx.first(insertQuery(tx, row));
 }
 
-const insertQuery = prepared<NewThread & ThreadTtl, ThreadRow>((k, p) =>
+const insertQuery = prepared<Required<NewThread>, ThreadRow>((k, p) =>
   k
     .insertInto("threads")
     .values({
@@ -38,7 +39,7 @@ const insertQuery = prepared<NewThread & ThreadTtl, ThreadRow>((k, p) =>
       ttl_strategy: p("ttl_strategy"),
       ttl_ms: p("ttl_ms"),
       pruned: 0,
-      status: "idle",
+      status: p("status"),
       idle_status: "idle",
       config: "{}",
       values: null,
@@ -117,7 +118,7 @@ const lockQuery = prepared<ThreadKey, ThreadRow & { is_readable: boolean }>((k, 
 );
 
 /** Locks the row of a thread whose record is not needed: its values may be large. */
-export const lockThreadId = (tx: Tx, key: ThreadKey): Promise<unknown> => tx.first(lockIdQuery(tx, key));
+export const lockThreadId = (tx: Tx, key: ThreadKey): Promise<void> => tx.enqueue(lockIdQuery(tx, key));
 
 const lockIdQuery = prepared<ThreadKey, unknown>((k, p, tx) =>
   tx.dialect.forUpdate(
@@ -162,7 +163,7 @@ export const listExpiredThreads = (
   );
 };
 
-export const setPruned = (tx: Tx, thread_id: string): Promise<number> => updateThread(tx, thread_id, { pruned: 1 });
+export const setPruned = (tx: Tx, thread_id: string): Promise<void> => updateThread(tx, thread_id, { pruned: 1 });
 
 /** Changes a thread at the request of a client. */
 export async function patchThread(
@@ -195,7 +196,7 @@ const busyQuery = prepared<{ thread_id: string; metadata: string }, { updated_at
 export type ThreadOutcome = Pick<ThreadRow, "thread_id" | "status" | "values" | "interrupts" | "error">;
 
 /** Stores the state after a run or an update; the thread stays busy while another run is active. */
-export const settleThread = (tx: Tx, outcome: ThreadOutcome): Promise<number> => tx.run(settleQuery(tx, outcome));
+export const settleThread = (tx: Tx, outcome: ThreadOutcome): Promise<void> => tx.enqueue(settleQuery(tx, outcome));
 
 const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
   k
@@ -213,22 +214,22 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
     .where("thread_id", "=", p("thread_id")),
 );
 
-const updateThread = (tx: Tx, thread_id: string, changes: UpdateObject<Schema, "threads">): Promise<number> =>
-  tx.run(tx.k.updateTable("threads").set(changes).where("thread_id", "=", thread_id));
+const updateThread = (tx: Tx, thread_id: string, changes: UpdateObject<Schema, "threads">): Promise<void> =>
+  tx.enqueue(tx.k.updateTable("threads").set(changes).where("thread_id", "=", thread_id));
 
 /** Sets the status of a thread whose run has ended; its state stays unchanged. */
-export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<number> =>
+export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<void> =>
   updateThread(tx, thread_id, { status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs });
 
 /** Recomputes the status of a thread after the cancellation or rollback of a run. */
-export const recomputeStatus = (tx: Tx, thread_id: string): Promise<number> =>
+export const recomputeStatus = (tx: Tx, thread_id: string): Promise<void> =>
   updateThread(tx, thread_id, { status: unlessBusy(sql.ref("idle_status")), updated_at: nowMs });
 
 /** Restores the record of a thread after the rollback of a run. */
 export const restoreThread = (
   tx: Tx,
   { thread_id, metadata, updated_at }: { thread_id: string; metadata: string; updated_at: number | undefined },
-): Promise<number> => {
+): Promise<void> => {
   const status = unlessBusy(sql.ref("idle_status"));
   return updateThread(tx, thread_id, { status, metadata, updated_at: updated_at ?? nowMs });
 };
@@ -241,16 +242,16 @@ const unlessBusy = (status: RawBuilder<unknown>) =>
 export async function deleteThread(tx: Tx, thread_id: string): Promise<void> {
   const runs = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
   await requestTraceDeletions(tx, { column: "thread_id", id: thread_id });
-  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "in", runs));
-  await tx.run(tx.k.deleteFrom("webhook_deliveries").where("run_id", "in", runs));
-  await tx.run(tx.k.deleteFrom("runs").where("thread_id", "=", thread_id));
-  await tx.run(tx.k.deleteFrom("crons").where("thread_id", "=", thread_id));
+  await tx.enqueue(tx.k.deleteFrom("run_events").where("run_id", "in", runs));
+  await tx.enqueue(tx.k.deleteFrom("webhook_deliveries").where("run_id", "in", runs));
+  await tx.enqueue(tx.k.deleteFrom("runs").where("thread_id", "=", thread_id));
+  await tx.enqueue(tx.k.deleteFrom("crons").where("thread_id", "=", thread_id));
   await deleteThreadState(tx, thread_id);
 }
 
 /** Deletes a thread and its checkpoints; its runs and their events are kept. */
 export async function deleteThreadState(tx: Tx, thread_id: string): Promise<void> {
-  for (const query of deleteStateQueries) await tx.run(query(tx, { thread_id }));
+  for (const query of deleteStateQueries) await tx.enqueue(query(tx, { thread_id }));
 }
 
 const deleteStateQueries = (["checkpoint_writes", "checkpoint_values", "checkpoints", "threads"] as const).map(
@@ -284,7 +285,7 @@ export async function copyThread(
     const columns = list.split(" ");
     const names = sql.join(columns.map((column) => sql.ref(column)));
     const values = sql.join(columns.map(copiedValue));
-    await tx.run(
+    await tx.enqueue(
       sql`insert into ${sql.table(table)} (thread_id, ${names})
         select ${thread_id}, ${values} from ${sql.table(table)} where thread_id = ${source.thread_id}`.compile(tx.k),
     );

@@ -8,25 +8,25 @@ export async function requestTraceDeletions(
   tx: Tx,
   { column, id }: { column: "run_id" | "thread_id"; id: string },
 ): Promise<void> {
-  await tx.run((column === "run_id" ? ofRun : ofThread)(tx, { id }));
+  await tx.enqueue(insertQueries[column](tx, { id }));
 }
 
-/** The insert for {@link requestTraceDeletions}. Runs that have not started have no trace. */
-export const traceDeletionsOf = (column: "run_id" | "thread_id", k: Tx["k"], id: string) =>
-  k
-    .insertInto("trace_deletions")
-    .columns(["run_id", "tenant_id", "created_at", "done"])
-    .expression((e) =>
-      e
-        .selectFrom("runs")
-        .select(["run_id", "tenant_id", nowMs.as("created_at"), sql<number>`0`.as("done")])
-        .where(column, "=", id)
-        .where("epoch", ">", 0),
-    )
-    .onConflict((conflict) => conflict.doNothing());
-
-const ofRun = prepared<{ id: string }, unknown>((k, p) => traceDeletionsOf("run_id", k, p("id")));
-const ofThread = prepared<{ id: string }, unknown>((k, p) => traceDeletionsOf("thread_id", k, p("id")));
+/** Runs that have not started have no trace. */
+const insertQuery = (column: "run_id" | "thread_id") =>
+  prepared<{ id: string }, unknown>((k, p) =>
+    k
+      .insertInto("trace_deletions")
+      .columns(["run_id", "tenant_id", "created_at", "done"])
+      .expression((e) =>
+        e
+          .selectFrom("runs")
+          .select(["run_id", "tenant_id", nowMs.as("created_at"), sql<number>`0`.as("done")])
+          .where(column, "=", p("id"))
+          .where("epoch", ">", 0),
+      )
+      .onConflict((conflict) => conflict.doNothing()),
+  );
+const insertQueries = { run_id: insertQuery("run_id"), thread_id: insertQuery("thread_id") };
 
 /** Returns the requests to execute, oldest first: those not done yet, and those older than `repeat_after_ms`, which are repeated. */
 export const listTraceDeletions = (

@@ -28,6 +28,11 @@ export interface Tx {
   first<R>(query: Query<R>): Promise<R | undefined>;
   /** Runs a change and returns the number of rows it affected. */
   run(query: Query<unknown>): Promise<number>;
+  /**
+   * Runs a change whose number of rows is not needed. On Postgres a transaction does not wait for its answer, which saves a round trip. The
+   * statements of a transaction are executed in the order of the calls. An error rejects a later statement of the transaction, or its commit.
+   */
+  enqueue(query: Query<unknown>): Promise<void>;
   /** Returns a new id. A transaction that is repeated for its encryption gets the same ids, so that the values with them stay the same. */
   newId(): string;
 }

@@ -125,6 +125,10 @@ export class EncryptedTx implements Tx {
     return this.#inner.run(await this.#compiled(query));
   }
 
+  async enqueue(query: Query<unknown>): Promise<void> {
+    return this.#inner.enqueue(await this.#compiled(query));
+  }
+
   newId(): string {
     return this.#values.newId();
   }
@@ -233,6 +237,9 @@ function wrapRows(values: OperationNode, columns: readonly (Column | undefined)[
 
 function wrapNode(node: OperationNode, column: Column): OperationNode {
   if (node.kind === "ReferenceNode" || node.kind === "DefaultInsertValueNode") return node;
-  if (node.kind !== "ValueNode") throw new Error(`${column.model}.${column.field} is encrypted: set it to a value.`);
+  if (node.kind !== "ValueNode")
+    throw new Error(
+      `${column.model}.${column.field} is encrypted and can be set only to a value, not to an SQL expression.`,
+    );
   return { ...node, value: new EncryptedParameter((node as ValueNode).value, column) } as OperationNode;
 }

@@ -1,7 +1,8 @@
-import type { Database } from "../../../platform/database/database.ts";
+import type { Database, Tx } from "../../../platform/database/database.ts";
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import { holdsLease } from "../../storage/run-leases.ts";
 import { setThreadSnapshot, wasOvertaken } from "../../storage/runs.ts";
-import type { RunRow, ThreadSnapshot } from "../../storage/schema.ts";
+import type { RunRow, ThreadRow, ThreadSnapshot } from "../../storage/schema.ts";
 import { findThread, lockThread, setThreadBusy } from "../../storage/threads.ts";
 
 /** Returns the graph and the assistant in a thread's metadata. The thread's state is read with this graph. */
@@ -9,8 +10,8 @@ const graphOf = ({ graph_id, assistant_id }: Record<string, unknown>) => ({ grap
 
 /**
  * Writes the run's graph and assistant into its thread's metadata, and a snapshot of the previous values into the run. A run on a free
- * thread is bound when it is accepted (runs/runs.ts), a queued run when it starts, and a delayed run again if other runs have started
- * in the meantime.
+ * thread is bound when it is accepted ({@link bindOnAccept}), a queued run when it starts, and a delayed run again if other runs have
+ * started in the meantime.
  */
 export async function bindThread(database: Database, run: RunRow): Promise<void> {
   const { tenant_id, thread_id } = run;
@@ -32,9 +33,36 @@ export async function bindThread(database: Database, run: RunRow): Promise<void>
   });
 }
 
+/** `bound_at`: set if the thread was created for this run, and is busy and bound since then. */
+export type LockedThread = ThreadRow & { bound_at?: number };
+
+/** Returns a thread that was created busy and bound as {@link bindOnAccept} expects it: idle, with the metadata from before it was bound. */
+export const newlyBound = (created: ThreadRow, metadata = created.metadata): LockedThread => ({
+  ...created,
+  metadata,
+  status: "idle",
+  bound_at: created.updated_at,
+});
+
+/**
+ * Sets the thread of a new run busy and binds it, in the transaction that accepts the run.
+ *
+ * @param run `busy`: whether the thread has active runs. Then the run is bound when it starts.
+ * @returns the run's snapshot; null if the thread has active runs
+ */
+export async function bindOnAccept(
+  tx: Tx,
+  { thread_id, metadata, updated_at, bound_at }: Omit<LockedThread, "metadata"> & { metadata: JsonObject },
+  { busy, ...graph }: { graph_id: string; assistant_id: string; busy: boolean },
+): Promise<ThreadSnapshot | null> {
+  const bound = busy ? metadata : { ...metadata, ...graph };
+  const changed_at = bound_at ?? (await setThreadBusy(tx, thread_id, JSON.stringify(bound)));
+  return busy ? null : snapshotOf(metadata, updated_at, changed_at);
+}
+
 /** The part of a thread's record that the rollback of a run restores. */
-export const snapshotOf = (
-  metadata: Record<string, unknown>,
-  updated_at: number,
-  changed_at: number,
-): ThreadSnapshot => ({ ...graphOf(metadata), updated_at, changed_at });
+const snapshotOf = (metadata: Record<string, unknown>, updated_at: number, changed_at: number): ThreadSnapshot => ({
+  ...graphOf(metadata),
+  updated_at,
+  changed_at,
+});

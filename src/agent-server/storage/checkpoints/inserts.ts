@@ -13,8 +13,8 @@ export async function insertCheckpoint(
   { values, ...checkpoint }: NewCheckpointData,
 ): Promise<void> {
   const { thread_id, checkpoint_ns } = checkpoint;
-  await tx.run(insertQuery(tx, { ...author, language: "js", ...checkpoint }));
-  for (const value of values) await tx.run(insertValueQuery(tx, { ...author, thread_id, checkpoint_ns, ...value }));
+  await tx.enqueue(insertQuery(tx, { ...author, language: "js", ...checkpoint }));
+  for (const value of values) await tx.enqueue(insertValueQuery(tx, { ...author, thread_id, checkpoint_ns, ...value }));
 }
 
 const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) =>
@@ -76,7 +76,7 @@ export async function insertWrites(
   const { tenant_id, run_id, seq } = author;
   for (const write of writes) {
     const [query, layer] = write.idx < 0 ? [replaceWriteQuery, seq] : [keepWriteQuery, 0];
-    await tx.run(query(tx, { tenant_id, run_id, layer, ...at, ...write }));
+    await tx.enqueue(query(tx, { tenant_id, run_id, layer, ...at, ...write }));
   }
 }
 

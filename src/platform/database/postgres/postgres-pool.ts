@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
 import { DatabaseUnavailableError, isDisconnected } from "../database-errors.ts";
@@ -94,6 +95,8 @@ export class PostgresPool {
     // One connection stays open, because other processes compete for the last connections of the server.
     const pool = new pg.Pool({
       ...config,
+      pipeline: true,
+      stream: () => new BatchingSocket(),
       min: 1,
       max: size,
       connectionTimeoutMillis: CONNECT_MS,
@@ -142,10 +145,112 @@ export class PostgresPool {
     this.#pool.options.max = Math.min(Math.max(1, max), this.#options.size);
   }
 
-  /** Closes all connections. The `end` of pg closes the socket immediately if a query is active. */
+  /** Closes all connections. The `end` of pg waits for the answers of the statements that were sent. */
   #closeAll(): void {
-    for (const client of this.#clients) void (client as unknown as pg.Client).end().catch(() => undefined);
+    for (const client of this.#clients as Set<unknown> as Set<pg.Client>) {
+      void client.end().catch(() => undefined);
+      client.connection.stream.destroy();
+    }
     this.#clients.clear();
+  }
+}
+
+/** Sends the statements of one turn of the event loop together. pg ends the batch after each statement. */
+class BatchingSocket extends Socket {
+  override uncork(): void {
+    process.nextTick(() => super.uncork());
+  }
+}
+
+/** Serialization failure and deadlock. */
+const REPEATABLE = new Set(["40001", "40P01"]);
+const MAX_REPEATS = 5;
+
+interface TransactionOptions {
+  /** The statement that begins the transaction. */
+  begin: string;
+  /** Timeout of the statements that begin and end it. */
+  timeout_ms: number;
+}
+
+/**
+ * A transaction that begins with its first statement, and retains the answers that are not awaited. Reads are sent together with
+ * `begin`; changes wait for its answer, because they would be committed on their own if it failed.
+ */
+export class Transaction {
+  readonly client: pg.PoolClient;
+  readonly #options: TransactionOptions;
+  readonly #answers: Promise<unknown>[] = [];
+  #begun: Promise<void> | undefined;
+  #isOpen = false;
+
+  constructor(client: pg.PoolClient, options: TransactionOptions) {
+    this.client = client;
+    this.#options = options;
+  }
+
+  /** Called before each statement. Returns a promise only if the statement must wait. */
+  before(text: string): Promise<void> | undefined {
+    if (this.#isOpen) return undefined;
+    if (!this.#begun) {
+      this.#begun = this.#send(this.#options.begin).then(() => {
+        this.#isOpen = true;
+      });
+      this.add(this.#begun);
+    }
+    return text.startsWith("select ") ? undefined : this.#begun;
+  }
+
+  /** Retains the answer of a statement that is not awaited. */
+  add(answer: Promise<unknown>): void {
+    answer.catch(() => undefined);
+    this.#answers.push(answer);
+  }
+
+  /** @throws the first error, which is the reason why the statements after it were refused */
+  async answered(): Promise<void> {
+    await Promise.all(this.#answers);
+  }
+
+  /** Sends the commit without waiting for earlier answers: after a failed statement Postgres executes it as a rollback. */
+  async commit(): Promise<void> {
+    if (this.#begun) await Promise.all([this.answered(), this.#send("commit")]);
+  }
+
+  async rollBack(): Promise<void> {
+    if (this.#begun) await this.#send("rollback");
+  }
+
+  async #send(text: string): Promise<void> {
+    const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: this.#options.timeout_ms };
+    await this.client.query(query);
+  }
+}
+
+/** Runs `work` in a transaction. After a serialization failure or a deadlock, `work` runs again. */
+export async function inTransaction<T>(
+  pool: PostgresPool,
+  options: TransactionOptions,
+  work: (transaction: Transaction) => Promise<T>,
+): Promise<T> {
+  for (let repeat = 0; ; repeat++) {
+    try {
+      return await pool.use(async (client) => {
+        const transaction = new Transaction(client, options);
+        try {
+          const value = await work(transaction);
+          await transaction.commit();
+          return value;
+        } catch (error) {
+          // The pool closes a broken connection, which ends its transaction.
+          if (!isDisconnected(error)) await transaction.rollBack();
+          throw error;
+        }
+      });
+    } catch (error) {
+      const isRepeatable = REPEATABLE.has((error as { code?: string }).code ?? "") || isOutdated(error);
+      if (!isRepeatable || repeat === MAX_REPEATS) throw error;
+    }
   }
 }
 

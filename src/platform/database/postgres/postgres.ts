@@ -20,10 +20,9 @@ import {
   StatementCache,
   type Tx,
 } from "../database.ts";
-import { isDisconnected } from "../database-errors.ts";
 import type { Hint } from "../hints.ts";
 import { PostgresHints, PRESENCE_LOCK_CLASS, presenceLock, RESPONSE_TIMEOUT_MS } from "./postgres-hints.ts";
-import { isOutdated, PostgresPool, StatementNames } from "./postgres-pool.ts";
+import { inTransaction, isOutdated, PostgresPool, StatementNames, type Transaction } from "./postgres-pool.ts";
 
 export interface PostgresOptions {
   url: string;
@@ -33,15 +32,11 @@ export interface PostgresOptions {
    */
   pooler_url?: string | undefined;
   log: Log;
-  /** Maximum connections for queries. One more connection is for hints. */
+  /** Maximum connections for queries. One more connection is for notifications. */
   pool_size?: number;
   /** Idle timeout of transactions: a process that hangs loses its runs after this time, and Postgres releases its locks. Default: 4 s. */
   lease_ms?: number | undefined;
 }
-
-/** Serialization failure and deadlock. */
-const REPEATABLE = new Set(["40001", "40P01"]);
-const MAX_REPEATS = 5;
 
 const LOCK_TIMEOUT_MS = 4_000;
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -116,8 +111,8 @@ export function openPostgres(options: PostgresOptions): Database {
   void hints.connect();
   const k = queryBuilder();
   const statements = new StatementCache();
-  const txOn = (send: Send, query_timeout = QUERY_TIMEOUT_MS) =>
-    createTx(send, { k, statements, names, query_timeout });
+  const txOn = (send: Send, query_timeout = QUERY_TIMEOUT_MS, transaction?: Transaction) =>
+    createTx(send, { k, statements, names, query_timeout, transaction });
   /** For statements outside of a transaction. */
   const repeated =
     (send: Send): Send =>
@@ -129,7 +124,9 @@ export function openPostgres(options: PostgresOptions): Database {
       });
   const read = txOn(repeated((query) => pool.use((client) => client.query(query))));
   const write = async <T>(work: (tx: Tx) => Promise<T>, hint?: Hint, timeout_ms?: number) => {
-    const value = await inTransaction(pool, begin, (client) => txOn((query) => client.query(query), timeout_ms), work);
+    const value = await inTransaction(pool, { begin, timeout_ms: QUERY_TIMEOUT_MS }, (transaction) =>
+      work(txOn((query) => transaction.client.query(query), timeout_ms, transaction)),
+    );
     if (hint) hints.emit(hint);
     return value;
   };
@@ -195,18 +192,31 @@ type Send = (query: pg.QueryConfig & { name: string | undefined; query_timeout: 
 interface TxOptions extends Pick<Tx, "k" | "statements"> {
   names: StatementNames;
   query_timeout: number;
+  /** Undefined outside of a transaction. */
+  transaction: Transaction | undefined;
 }
 
-function createTx(send: Send, { k, statements, names, query_timeout }: TxOptions): Tx {
-  const execute = async (query: Query<unknown>) => {
+function createTx(send: Send, { k, statements, names, query_timeout, transaction }: TxOptions): Tx {
+  /** Sends a statement, and returns its answer in an object, because the caller may not wait for it. */
+  const start = async (query: Query<unknown>) => {
     // The text of a builder can differ with each request.
     const isFixed = !("compile" in query);
     const { sql: text, parameters } = isFixed ? query : query.compile();
+    const wait = transaction?.before(text);
+    if (wait) await wait;
     const name = isFixed ? names.nameOf(text) : undefined;
-    try {
-      return await send({ name, text, values: parameters as unknown[], query_timeout });
-    } catch (error) {
+    const answer = send({ name, text, values: parameters as unknown[], query_timeout }).catch((error) => {
       if (isOutdated(error)) names.clear();
+      throw error;
+    });
+    return { answer };
+  };
+  const execute = async (query: Query<unknown>) => {
+    const { answer } = await start(query);
+    try {
+      return await answer;
+    } catch (error) {
+      await transaction?.answered();
       throw error;
     }
   };
@@ -217,37 +227,13 @@ function createTx(send: Send, { k, statements, names, query_timeout }: TxOptions
     all: async <R>(query: Query<R>) => (await execute(query)).rows as R[],
     first: async <R>(query: Query<R>) => (await execute(query)).rows[0] as R | undefined,
     run: async (query) => (await execute(query)).rowCount ?? 0,
+    async enqueue(query) {
+      const { answer } = await start(query);
+      if (transaction) transaction.add(answer);
+      else await answer;
+    },
     newId,
   };
-}
-
-const withTimeout = (text: string) => ({ text, query_timeout: QUERY_TIMEOUT_MS });
-
-async function inTransaction<T>(
-  pool: PostgresPool,
-  begin: string,
-  txOf: (client: pg.PoolClient) => Tx,
-  work: (tx: Tx) => Promise<T>,
-): Promise<T> {
-  for (let repeat = 0; ; repeat++) {
-    try {
-      return await pool.use(async (client) => {
-        await client.query(withTimeout(begin));
-        try {
-          const value = await work(txOf(client));
-          await client.query(withTimeout("commit"));
-          return value;
-        } catch (error) {
-          // The pool closes a broken connection, which ends its transaction.
-          if (!isDisconnected(error)) await client.query(withTimeout("rollback"));
-          throw error;
-        }
-      });
-    } catch (error) {
-      const isRepeatable = REPEATABLE.has((error as { code?: string }).code ?? "") || isOutdated(error);
-      if (!isRepeatable || repeat === MAX_REPEATS) throw error;
-    }
-  }
 }
 
 /** Removes the application name from the URL, because it would override the option. */

@@ -188,6 +188,7 @@ function createTx(runner: Runner, dialect: Dialect): Tx {
     all: <R>(query: Query<R>) => runner.all(...compiled(query)) as Promise<R[]>,
     first: <R>(query: Query<R>) => runner.first(...compiled(query)) as Promise<R | undefined>,
     run: (query) => runner.run(...compiled(query)),
+    enqueue: async (query) => void (await runner.run(...compiled(query))),
     newId,
   };
 }
