@@ -30,7 +30,7 @@ export async function findExampleIndexes(
   { filters = {}, example_ids, sort }: ComparisonFilter,
 ): Promise<number[]> {
   const deleted = await findDeletedIndexes(tx, dataset);
-  let indexes = await indexesWithRuns(tx, experiments, deleted);
+  let indexes = await indexesWithRuns(tx, dataset, experiments, deleted);
   if (example_ids) {
     const ids = new Set(example_ids);
     const selected = (await listExampleIds(tx, dataset.dataset_no)).filter(({ example_id }) => ids.has(example_id));
@@ -67,9 +67,27 @@ export function sortIndexes(indexes: number[], valueAt: (index: number) => numbe
   return [...sorted, ...indexes.filter((index) => !hasValue(index)).sort((a, b) => a - b)];
 }
 
-/** Reads the error vectors, in which every run has a value. In latency vectors, pending runs have no value. */
-async function indexesWithRuns(tx: Tx, experiments: ExperimentRow[], deleted: readonly number[]): Promise<number[]> {
-  const vectors = await listVectors(tx, numbersOf(experiments), { kind: "error" }, deleted);
+/**
+ * Reads the error vectors, in which every run has a value. In latency vectors, pending runs have no value. If the first experiment has a
+ * run of every example, its vector is enough.
+ */
+async function indexesWithRuns(
+  tx: Tx,
+  { example_count }: DatasetRow,
+  experiments: ExperimentRow[],
+  deleted: readonly number[],
+): Promise<number[]> {
+  const [first, ...others] = numbersOf(experiments);
+  if (first === undefined) return [];
+  const kind = "error";
+  const vectors = await listVectors(tx, [first], { kind }, deleted);
+  const indexes = indexesOf(vectors);
+  if (indexes.length >= example_count || others.length === 0) return indexes;
+  return indexesOf([...vectors, ...(await listVectors(tx, others, { kind }, deleted))]);
+}
+
+/** Returns the indexes at which at least one vector has a value, ascending. */
+function indexesOf(vectors: readonly { values: Float64Array }[]): number[] {
   const length = Math.max(0, ...vectors.map(({ values }) => values.length));
   const indexes: number[] = [];
   for (let index = 0; index < length; index++)

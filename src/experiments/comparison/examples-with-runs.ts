@@ -139,11 +139,13 @@ async function rowsAt(
 ): Promise<Row[]> {
   if (indexes.length === 0) return [];
   const numbers = numbersOf(experiments);
-  // On Postgres, each statement has its own connection: the next one is executed while the rows of the last one are parsed.
-  const [examples, found, feedbackRows] = await Promise.all([
-    examplesByIndex(tx, dataset_no, indexes),
+  // On Postgres, each statement has its own connection: the next one is executed while the rows of the last one are parsed. The first one
+  // gets the connection that was used last: on another one, every tenth large result arrives 40 ms later, the time after which TCP
+  // acknowledges (p95 of a page 63 instead of 35 ms).
+  const [found, feedbackRows, examples] = await Promise.all([
     runsAt(tx, numbers, indexes, payloads),
     feedbackAt(tx, numbers, indexes),
+    examplesByIndex(tx, dataset_no, indexes),
   ]);
   const traced_ids = found.flatMap(({ is_traced, run_id }) => (is_traced === 1 ? run_id : []));
   const traced = await traceRunsById(tx, tenant_id, traced_ids, payloads);
