@@ -1,10 +1,10 @@
 import { once } from "node:events";
-import v8 from "node:v8";
 import { parentPort, type ResourceLimits, type TransferListItem, Worker } from "node:worker_threads";
 import { ApiError, type ErrorCode, type InvalidPart, InvalidRequestError } from "../errors.ts";
 import { JsonError } from "./json/json.ts";
 import type { JsonFault } from "./json/json-fault.ts";
 import { Signal } from "./signal.ts";
+import { type InitialHeap, resetInitialHeap, setInitialHeap } from "./thread-heap.ts";
 
 /** Operations by name. Arguments and results cross threads, so they are plain data. */
 export type Operations = Record<string, (...args: never[]) => unknown>;
@@ -19,11 +19,7 @@ export interface WorkerRpcOptions {
   name: string;
   workerData?: unknown;
   resourceLimits?: ResourceLimits;
-  /**
-   * The initial heap. `semi_space` is a third of the young generation, which may not grow later: see growYoungGeneration() in cli/serve.ts.
-   * V8 collects the whole heap for the first time when the old generation has reached `old_space`; 0 is V8's default.
-   */
-  initial_mb?: { semi_space: number; old_space: number };
+  initial_mb?: InitialHeap;
   /** Maps the reason why the worker ended to the error of its open calls. Default: the reason itself. */
   lostError?(cause: unknown): Error;
 }
@@ -109,10 +105,9 @@ export class WorkerRpc<O extends Operations> {
     const { entry, name, workerData, resourceLimits, initial_mb } = this.#options;
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
     const limits = resourceLimits && { resourceLimits };
-    // The thread reads these flags of the process when it creates its heap, before it is online.
     if (initial_mb) setInitialHeap(initial_mb);
     const worker = new Worker(new URL(entry.href + extension), { name, workerData, ...limits });
-    if (initial_mb) worker.once("online", () => setInitialHeap({ semi_space: 0, old_space: 0 }));
+    if (initial_mb) worker.once("online", resetInitialHeap);
     worker.unref();
     worker.on("message", (reply: Reply) => this.#settle(worker, reply));
     worker.on("error", (error) => this.#lose(worker, error));
@@ -143,11 +138,6 @@ export class WorkerRpc<O extends Operations> {
     const error = this.#options.lostError?.(cause) ?? cause;
     for (const call of calls) fail(call, error);
   }
-}
-
-function setInitialHeap({ semi_space, old_space }: { semi_space: number; old_space: number }): void {
-  v8.setFlagsFromString(`--min-semi-space-size=${semi_space}`);
-  v8.setFlagsFromString(`--initial-old-space-size=${old_space}`);
 }
 
 /** Returns the queue that receives the pieces of a generator. The first piece resolves the call with the queue. */

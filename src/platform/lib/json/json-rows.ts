@@ -138,7 +138,7 @@ export class JsonRows {
     const { array, max_row_bytes, max_rest_bytes } = this.#options;
     if (isRow(this.#state)) {
       if (bytes <= max_row_bytes) return;
-      throw new JsonError(`has more than ${max_row_bytes} bytes in row ${this.#rows} at byte ${from}`);
+      throw new JsonError(`has more than ${max_row_bytes} bytes in row ${this.#rows}, which starts at byte ${from}`);
     }
     if (this.#rest_bytes + bytes <= max_rest_bytes) return;
     const reason = `the value at byte ${from} exceeds the limit`;
