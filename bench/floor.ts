@@ -20,7 +20,7 @@ export interface FloorOptions {
 // biome-ignore lint/suspicious/noExplicitAny: graphs of several states
 type Graph = Pregel<any, any>;
 
-const GRAPHS = ["step", "lines", "messages", "events"];
+const GRAPHS = ["step", "lines", "messages", "events", "steps"];
 
 class InProcessTarget implements Target {
   readonly ready_ms: number;

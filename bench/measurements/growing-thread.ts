@@ -1,6 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { drive } from "../load.ts";
 import type { Figure, Measurement, Sizes, Values } from "../measurement.ts";
-import type { Target } from "../target.ts";
+import type { Server, Target } from "../target.ts";
+
+const HISTORY_RUNS = 300;
+const HISTORY_CALLS = 20;
 
 interface Variant {
   key: string;
@@ -12,24 +16,23 @@ interface Variant {
   input(index: number): object;
 }
 
-const VARIANTS: Variant[] = [
-  {
-    key: "lines",
-    title: "growing thread, one string per run",
-    graph: "lines",
-    list: "lines",
-    items_per_run: 1,
-    input: (index) => ({ text: `This is line ${index}.` }),
-  },
-  {
-    key: "messages",
-    title: "growing thread, two messages per run",
-    graph: "messages",
-    list: "messages",
-    items_per_run: 2,
-    input: (index) => ({ messages: [{ role: "user", content: `This is question ${index}.` }] }),
-  },
-];
+const LINES: Variant = {
+  key: "lines",
+  title: "growing thread, one string per run",
+  graph: "lines",
+  list: "lines",
+  items_per_run: 1,
+  input: (index) => ({ text: `This is line ${index}.` }),
+};
+const MESSAGES: Variant = {
+  key: "messages",
+  title: "growing thread, two messages per run",
+  graph: "messages",
+  list: "messages",
+  items_per_run: 2,
+  input: (index) => ({ messages: [{ role: "user", content: `This is question ${index}.` }] }),
+};
+const VARIANTS = [LINES, MESSAGES];
 
 const figures = ({ key, title }: Variant): Figure[] => [
   {
@@ -45,14 +48,30 @@ const figures = ({ key, title }: Variant): Figure[] => [
 /** Sequential runs on a thread whose state grows. The cost of a run should not grow. */
 export const growingThread: Measurement = {
   name: "growing-thread",
-  figures: VARIANTS.flatMap(figures),
+  figures: [
+    ...VARIANTS.flatMap(figures),
+    {
+      key: "history_ms",
+      label: `history of ten entries of a thread with ${HISTORY_RUNS} runs and two messages per run: p50, ms`,
+      goal: { against: "itself", max: 50 },
+    },
+  ],
   async measure(start, sizes) {
     await using target = await start();
     const values: Values = {};
     for (const variant of VARIANTS) Object.assign(values, await grow(target, variant, sizes));
-    return values;
+    return { ...values, ...(target.server && (await measureHistory(target, target.server))) };
   },
 };
+
+async function measureHistory(target: Target, server: Server): Promise<Values> {
+  const thread = randomUUID();
+  await runSequentially(target, MESSAGES, HISTORY_RUNS, thread);
+  const read = () => server.send("GET", `/threads/${thread}/history?limit=10`);
+  await drive(1, { calls: HISTORY_CALLS }, read);
+  const { p50_ms } = await drive(1, { calls: HISTORY_CALLS }, read);
+  return { history_ms: p50_ms };
+}
 
 async function grow(
   target: Target,

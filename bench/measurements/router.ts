@@ -20,7 +20,8 @@ interface RequestKind {
 }
 
 const REQUEST_KINDS: readonly RequestKind[] = [
-  { key: "ok", title: "GET /ok", call: (send) => send("GET", "/ok") },
+  // Not /ok, which the router does not forward.
+  { key: "info", title: "GET /info", call: (send) => send("GET", "/info") },
   {
     key: "wait",
     title: "create + wait",
