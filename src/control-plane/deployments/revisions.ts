@@ -68,11 +68,11 @@ export class Revisions {
     const { deployment_id, revision_id } = key;
     const { from, deployment } = await this.#database.write(async (tx) => {
       await lockForChange(tx, caller, deployment_id);
-      const { status, artifact } = await requireRevision(tx, caller, key);
+      const { status, artifact, deployed_at } = await requireRevision(tx, caller, key);
       const refuse = (reason: string) => new ApiError("revision_not_redeployable", { revision_id, reason });
       if (await hasRevisionInProgress(tx, deployment_id))
         throw refuse("another revision of this deployment is in progress. Wait until it finishes, or interrupt it.");
-      if (status === "DEPLOYED" && artifact === null)
+      if ((status === "DEPLOYED" || deployed_at !== null) && artifact === null)
         throw refuse(
           "its build was removed after newer revisions were deployed. Create a new revision from the same source.",
         );

@@ -112,6 +112,8 @@ describe.each(databases)("revisions on %s", (database) => {
     await api.become(first, "DEPLOY_FAILED");
     expect((await list(made)).resources.at(-1)).toMatchObject({ id: first, can_redeploy: true });
     expect((await ask(made, first, "redeploy")).status).toBe(200);
+    await api.become(first, "DEPLOY_FAILED", { artifact: null });
+    expect((await ask(made, first, "redeploy")).body.detail).toContain("its build was removed");
   });
 
   it.each(ENDS)("that are %s and have not served, or are not kept, are not deployed again", async (status) => {
