@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { SUITES, type Suite } from "./test/suites.ts";
-import { findChromium, findPostgres, findPython } from "./test/support/found.ts";
+import { findChromium, findCurl, findPostgres, findPython } from "./test/support/found.ts";
 import { SlowFiles } from "./test/support/slow-files.ts";
 
 // The worker threads of a service import its modules again: compiled ones save half of that time, a fifth of the suites of experiments.
@@ -20,6 +20,7 @@ export default defineConfig(async ({ mode }) => {
   const isAll = mode === "all" || mode === "rest";
   const postgres = await findPostgres();
   const chromium = findChromium();
+  const curl = findCurl();
   const python = await findPython();
   const project = ([
     name,
@@ -50,7 +51,7 @@ export default defineConfig(async ({ mode }) => {
       testTimeout: 120_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 20_000 } },
-      provide: { postgres, chromium, databases: databasesOf(database, postgres), language, encrypts },
+      provide: { postgres, chromium, curl, databases: databasesOf(database, postgres), language, encrypts },
       globalSetup: [
         ...(database === "sqlite" ? [] : ["test/support/postgres-template.ts"]),
         ...(language === "python" || encrypts ? ["test/support/python-environment.ts"] : []),
@@ -60,6 +61,7 @@ export default defineConfig(async ({ mode }) => {
   const notes = [
     ...(postgres ? [] : [NO_POSTGRES]),
     ...(isAll && !chromium ? [NO_CHROMIUM] : []),
+    ...(curl ? [] : [NO_CURL]),
     ...(isAll && !python ? [NO_PYTHON] : []),
     ...(isAll && postgres ? [`SEED=${SEED} selects the database of: ${EITHER}.`] : []),
     ...(isAll ? [] : [`Not run: ${names("rest")}. "npm run test:all" runs them, too.`]),
@@ -103,6 +105,7 @@ const MAX_FILE_SHARE = 0.03;
 
 const NO_POSTGRES =
   "Not run: suites on Postgres. Start one at 127.0.0.1:5432 whose user postgres may create databases, or set TEST_DATABASE_URL.";
+const NO_CURL = "Not run: commands of the documentation. Install curl and bash (Debian: apt install curl).";
 const NO_CHROMIUM = "Not run: suites of the web app. Install Chromium (Debian: apt install chromium-headless-shell).";
 const NO_PYTHON = "Not run: suites of Python graphs. Install Python 3.11 or later as python3, with its venv module.";
 

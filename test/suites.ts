@@ -108,7 +108,7 @@ const EXPERIMENTS = [
 ];
 const MORE_EXPERIMENTS = [
   "test/experiments/{annotation-queues,at-once,attachments,compared-rows,prompts,versions}.test.ts",
-  "test/traces/{agent-runs,hostile-bodies,reading,retention,sharing,tenancy-routes,threads,trace-page}.test.ts",
+  "test/traces/{agent-runs,hostile-bodies,large-fields,reading,retention,sharing,tenancy-routes,threads,trace-page}.test.ts",
 ];
 
 /** What is particular to graphs in Python. */

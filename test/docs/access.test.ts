@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { adminRoutes } from "../../src/access/contract/admin.ts";
 import { DEFAULT_SCOPES, SCOPES } from "../../src/platform/contract/caller.ts";
 import { PROGRAM } from "../support/program.ts";
@@ -27,7 +27,7 @@ describe("docs/access.md", () => {
     return (await promisify(execFile)("bash", ["-ec", here], { env: settings })).stdout;
   };
 
-  it("shows commands that work, in their order", async () => {
+  it.skipIf(!inject("curl"))("shows commands that work, in their order", async () => {
     const [create, use, end, administer] = blocks("sh") as [string, string, string, string];
     const made = JSON.parse(await shell(create));
     const [shown] = blocks("json").map((text) => JSON.parse(text)) as [typeof made];

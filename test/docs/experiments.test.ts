@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startService, type TestService } from "../support/service.ts";
 import { blocksIn, ROOT, read } from "./page.ts";
 
@@ -22,7 +22,7 @@ describe("docs/experiments.md", () => {
     return JSON.parse(stdout);
   };
 
-  it("uploads, compares and reads as it shows", async () => {
+  it.skipIf(!inject("curl"))("uploads, compares and reads as it shows", async () => {
     const block = (part: string) => blocks("sh").find((code) => code.includes(part)) as string;
     const [upload, compare] = [block("upload-experiment"), block("/compare")];
     const first = await shell(upload);

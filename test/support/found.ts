@@ -24,13 +24,23 @@ const BROWSERS = ["chromium-headless-shell", "chromium", "chromium-browser", "go
 
 /** Path of a Chromium for the suites of the web app; empty when there is none. */
 export function findChromium(): string {
-  const found = (process.env.PATH ?? "")
-    .split(delimiter)
-    .flatMap((folder) => BROWSERS.map((name) => join(folder, name)))
-    .find((file) => existsSync(file));
+  const found = findCommand(BROWSERS);
   if (!found && process.env.CI) throw new Error("CI runs everything, but there is no Chromium in the PATH.");
   return found ?? "";
 }
+
+/** Returns whether the commands of the documentation can be executed. */
+export function findCurl(): boolean {
+  const found = findCommand(["bash"]) !== undefined && findCommand(["curl"]) !== undefined;
+  if (!found && process.env.CI) throw new Error("CI runs everything, but there is no bash or curl in the PATH.");
+  return found;
+}
+
+const findCommand = (names: readonly string[]): string | undefined =>
+  (process.env.PATH ?? "")
+    .split(delimiter)
+    .flatMap((folder) => names.map((name) => join(folder, name)))
+    .find((file) => existsSync(file));
 
 /**
  * Returns whether `python3` can execute graphs.

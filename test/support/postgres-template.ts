@@ -14,6 +14,8 @@ declare module "vitest" {
     template: string;
     /** Path of a Chromium for the suites of the web app; empty when there is none. */
     chromium: string;
+    /** Whether there are bash and curl, which the commands of the documentation need. */
+    curl: boolean;
     /** What suites that are written for any database run on. */
     databases: readonly ("sqlite" | "postgres")[];
     /** The language of the graphs of test/graphs/scenarios. */

@@ -158,7 +158,10 @@ describe("the export of traces", () => {
     const log = Object.assign(createLog("silent"), { warn }) as unknown as Log;
     const api = await Scenario.start("sqlite", env, { config: CONFIG, log });
     await api.stop();
-    expect(lines).toContainEqual({ endpoint: url, reason: "the protocol is grpc, not http/protobuf or http/json" });
+    expect(lines).toContainEqual({
+      endpoint: url,
+      reason: "the protocol grpc is not supported: use http/protobuf or http/json",
+    });
   });
 
   it("is never to the service itself, and does not affect runs when the backend fails", async () => {

@@ -89,7 +89,7 @@ describeInBrowser("agents", () => {
       .waitFor();
     await page.getByRole("row", { name: /Version 1/ }).click();
     await page.getByRole("dialog", { name: "Version 1" }).getByText("graph_id:").waitFor();
-    expect(new URL(page.url()).searchParams.get("version")).toBe("1");
+    await expect.poll(() => new URL(page.url()).searchParams.get("version")).toBe("1");
     await page.getByRole("dialog").getByRole("button", { name: "Activate" }).click();
     await page.getByText("Version 1 is active", { exact: true }).waitFor();
     await page
@@ -121,7 +121,9 @@ describeInBrowser("agents", () => {
     const page = await web.open("/agents?q=writes");
     await page.getByRole("link", { name: "writer", exact: true }).click();
     await page.locator("[data-node=write]").waitFor();
-    expect(await page.locator("figcaption").innerText()).toMatch(/start, leads to write\s+write, leads to end\s+end/);
+    await expect
+      .poll(() => page.locator("figcaption").innerText())
+      .toMatch(/start, leads to write\s+write, leads to end\s+end/);
   });
 
   it("are drawn at the size and place that the user chooses", async () => {
@@ -188,6 +190,6 @@ describeInBrowser("the example agents", () => {
     await page.locator("[data-node=study]").waitFor();
     await page.getByLabel("Expand subgraphs").check();
     await page.locator("[data-node='study:search']").waitFor();
-    expect(page.url()).toContain("xray=true");
+    await expect.poll(() => page.url()).toContain("xray=true");
   });
 });

@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
-import { describe, expect, inject } from "vitest";
+import { type Browser, type BrowserContext, chromium, type Locator, type Page, type Request } from "playwright-core";
+import { describe, expect, inject, TestRunner } from "vitest";
 import { startService, type TestService } from "../support/service.ts";
 
 /** Suites that need a browser; skipped where there is none (see support/found.ts). */
@@ -53,6 +53,8 @@ export class WebTest {
   readonly #browser: Browser;
   readonly #context: BrowserContext;
   readonly #problems: string[] = [];
+  /** Requests without a complete response. */
+  readonly #open = new Set<Request>();
 
   private constructor(service: TestService, url: string, browser: Browser, context: BrowserContext) {
     this.service = service;
@@ -95,7 +97,10 @@ export class WebTest {
       if (!isExpected) this.#problems.push(`${path}: ${message.type()}: ${message.text()}`);
     });
     page.on("pageerror", (error) => this.#problems.push(`${path}: ${error}`));
+    page.on("requestfinished", (request) => this.#open.delete(request));
+    page.on("requestfailed", (request) => this.#open.delete(request));
     page.on("request", (request) => {
+      this.#open.add(request);
       if (!request.url().startsWith(this.url) && !/^(data|blob):/.test(request.url()))
         this.#problems.push(`${path}: a request to another host: ${request.url()}`);
     });
@@ -105,10 +110,15 @@ export class WebTest {
 
   /**
    * For `afterEach`: closes the pages, which would go on asking the service and drawing, and fails when one of them wrote to the console or
-   * asked another host.
+   * asked another host. After a test that failed it says what the pages show, and which requests are not answered.
    */
   async closePages(): Promise<void> {
     const problems = this.#problems.splice(0);
+    if (TestRunner.getCurrentTest()?.result?.state === "fail") {
+      const shown = this.#context.pages().map(async (page) => `${page.url()}: ${await page.ariaSnapshot()}`);
+      problems.push(...(await Promise.all(shown)), ...[...this.#open].map((request) => `open: ${request.url()}`));
+    }
+    this.#open.clear();
     await Promise.all(this.#context.pages().map((page) => page.close()));
     this.#problems.length = 0;
     expect(problems).toEqual([]);

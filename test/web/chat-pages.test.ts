@@ -141,6 +141,8 @@ describe.skipIf(!packages || !inject("chromium"))("A page", () => {
       const runs = `/threads/${new URL(page.url()).hash.slice(1)}/runs`;
       await expect.poll(async () => (await service.request("GET", runs)).body[0]?.status).toBe("running");
       await status(page, "working");
+      // Until the response arrives, a hook cannot stop the run, or join it after a reload.
+      await page.waitForFunction("window.isRunKnown");
       return { page, run: `${runs}/${(await service.request("GET", runs)).body[0].run_id}` };
     }
 
@@ -149,12 +151,12 @@ describe.skipIf(!packages || !inject("chromium"))("A page", () => {
       await send(page, "Where is my order 1042?");
       await page.getByText(ANSWER).waitFor();
       await status(page, "ready");
-      expect(await page.evaluate("window.lengths.size")).toBeGreaterThan(5);
-      expect(await typesOf(page)).toEqual(["human", "ai", "tool", "ai"]);
+      await expect.poll(() => page.evaluate("window.lengths.size")).toBeGreaterThan(5);
+      await expect.poll(() => typesOf(page)).toEqual(["human", "ai", "tool", "ai"]);
       await page.reload();
       await page.getByText(ANSWER).waitFor();
       await status(page, "ready");
-      expect(await typesOf(page)).toEqual(["human", "ai", "tool", "ai"]);
+      await expect.poll(() => typesOf(page)).toEqual(["human", "ai", "tool", "ai"]);
     });
 
     it("shows an interrupt, even after a reload, and continues with the response", async () => {
@@ -196,7 +198,7 @@ describe.skipIf(!packages || !inject("chromium"))("A page", () => {
       expect(await page.getByText(ANSWER).count()).toBe(0);
       // For each message, useStream of @langchain/react and svelte names the checkpoint before the newest one.
       const kept = params.hook !== "runs" ? ["human", "ai", "tool"] : [];
-      expect(await typesOf(page)).toEqual([...kept, "human", "ai", "tool", "ai"]);
+      await expect.poll(() => typesOf(page)).toEqual([...kept, "human", "ai", "tool", "ai"]);
     });
 
     it("shows why a run failed", async () => {

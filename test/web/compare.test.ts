@@ -115,17 +115,17 @@ describeInBrowser("the compare page", () => {
 
   it("shows what differs from the baseline, by how much, and whether that is significant", async () => {
     const page = await open();
-    expect(await cell(page, "correct", 0).innerText()).toMatch(/0\.\d+[\s\S]*n 240/);
+    await expect.poll(() => cell(page, "correct", 0).innerText()).toMatch(/0\.\d+[\s\S]*n 240/);
     const { wins, losses } = await pair(1, "correct");
     const better = await cell(page, "correct", 1).innerText();
     expect(better).toMatch(/▲\s*better\s*\+0\.\d+\s*\[0\.\d+, 0\.\d+\]/);
     expect(better).toMatch(new RegExp(`${wins} better[\\s\\S]*${losses === 0 ? "0 worse" : losses}`));
-    expect(await cell(page, "correct", 2).innerText()).toMatch(/▼\s*worse\s*−0\.\d+[\s\S]*p <0\.001/);
-    expect(await cell(page, "similarity", 1).innerText()).toContain("n.s.");
-    expect(await cell(page, "toxicity", 1).innerText()).toContain("n 192 of 240");
-    expect(await page.getByRole("row", { name: /^toxicity/ }).innerText()).toContain("lower is better");
-    expect(await cell(page, "tone", 0).innerText()).toMatch(/friendly\s*\d+/);
-    expect(await cell(page, "errors", 0).innerText()).toContain("4 (1.7 %)");
+    await expect.poll(() => cell(page, "correct", 2).innerText()).toMatch(/▼\s*worse\s*−0\.\d+[\s\S]*p <0\.001/);
+    await expect.poll(() => cell(page, "similarity", 1).innerText()).toContain("n.s.");
+    await expect.poll(() => cell(page, "toxicity", 1).innerText()).toContain("n 192 of 240");
+    await expect.poll(() => page.getByRole("row", { name: /^toxicity/ }).innerText()).toContain("lower is better");
+    await expect.poll(() => cell(page, "tone", 0).innerText()).toMatch(/friendly\s*\d+/);
+    await expect.poll(() => cell(page, "errors", 0).innerText()).toContain("4 (1.7 %)");
   });
 
   it("gives an experiment the same hue in the matrix, the table, the details, the list and the trends", async () => {
@@ -223,15 +223,15 @@ describeInBrowser("the compare page", () => {
     await first.getByText("1. How do I ask").waitFor();
     await page.getByRole("button", { name: "large v1", exact: true }).click();
     await page.getByRole("button", { name: "Filter", exact: true }).click();
-    expect(await page.getByLabel("Experiment", { exact: true }).innerText()).toBe("large v1");
+    await expect.poll(() => page.getByLabel("Experiment", { exact: true }).innerText()).toBe("large v1");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Sort", exact: true }).click();
     await page.getByLabel("Sort by").click();
     await page.getByRole("option", { name: "Score difference from baseline" }).click();
-    expect(await page.getByLabel("Experiment", { exact: true }).innerText()).toBe("large v1");
-    expect(await page.getByRole("radio", { name: "Worst first" }).getAttribute("aria-checked")).toBe("true");
+    await expect.poll(() => page.getByLabel("Experiment", { exact: true }).innerText()).toBe("large v1");
+    await expect.poll(() => page.getByRole("radio", { name: "Worst first" }).getAttribute("aria-checked")).toBe("true");
     await page.getByLabel("Experiment", { exact: true }).click();
-    expect(await page.getByRole("option").allInnerTexts()).toEqual(["small v4", "large v1"]);
+    await expect.poll(() => page.getByRole("option").allInnerTexts()).toEqual(["small v4", "large v1"]);
   });
 
   it("filters by a range of scores, by failures, by words and by an expression", async () => {
@@ -304,18 +304,18 @@ describeInBrowser("the compare page", () => {
         .locator("[role=rowgroup] [role=row] >> nth=0")
         .locator("[role=cell]")
         .evaluateAll((cells) => cells.map((cell) => Number(cell.getAttribute("aria-colindex"))));
-    expect(await table.getAttribute("aria-colcount")).toBe("6");
+    await expect.poll(() => table.getAttribute("aria-colcount")).toBe("6");
     await expect.poll(columns).toEqual([1, 2, 3, 4, 5]);
     await region.evaluate((element) => element.scrollTo(2_000, 1_000_000));
     // Those that stay at the left are there wherever it is scrolled to.
     await expect.poll(columns).toEqual([1, 2, 5, 6]);
     await table.getByRole("cell", { name: /^240\. How do I ask/ }).waitFor();
     const last = table.locator("[role=row][aria-rowindex='241']");
-    expect(await table.getAttribute("aria-rowcount")).toBe("241");
+    await expect.poll(() => table.getAttribute("aria-rowcount")).toBe("241");
     const places = async (cells: Locator) =>
       (await Promise.all((await cells.all()).map((cell) => cell.boundingBox()))).map((box) => box?.x);
     const drawn = table.getByRole("columnheader").filter({ hasNotText: /Expected|small v3/ });
-    expect(await places(last.getByRole("cell"))).toEqual(await places(drawn));
+    await expect.poll(() => places(last.getByRole("cell"))).toEqual(await places(drawn));
     await expectAccessible(page);
   });
 
@@ -364,7 +364,7 @@ describeInBrowser("the compare page", () => {
     await run.getByRole("button", { name: "Add score" }).click();
     await run.getByLabel("Key").fill("reviewed");
     // A key without a value says nothing.
-    expect(await run.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
+    await expect.poll(() => run.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
     await run.getByRole("spinbutton", { name: "Score" }).fill("0.5");
     await run.getByLabel("Comment").fill("Half of it is there.");
     await run.getByRole("button", { name: "Save" }).click();
@@ -387,9 +387,9 @@ describeInBrowser("the compare page", () => {
     const beyond_px = await matrix.locator("> div").evaluate((element) => element.scrollWidth - element.clientWidth);
     expect(beyond_px).toBe(0);
     const size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]";
-    expect(await page.evaluate(size)).toEqual([390, 844]);
+    await expect.poll(() => page.evaluate(size)).toEqual([390, 844]);
     // All of it scrolls together.
-    expect(await page.getByRole("main").evaluate(COUNT_SCROLLED)).toBe(1);
+    await expect.poll(() => page.getByRole("main").evaluate(COUNT_SCROLLED)).toBe(1);
     const large = matrix.getByRole("region", { name: "large v1" });
     await large.getByRole("button", { name: `${losses} worse for correct in large v1` }).click();
     await page.getByRole("button", { name: "Scores by experiment", expanded: false }).waitFor();
@@ -398,7 +398,7 @@ describeInBrowser("the compare page", () => {
     const list = page.getByRole("region", { name: "Examples" });
     expect((await list.boundingBox())?.height).toBeGreaterThan(340);
     const card = list.getByRole("listitem").first();
-    expect(await card.innerText()).toMatch(/^#(\d+) \1\. How do I ask/);
+    await expect.poll(() => card.innerText()).toMatch(/^#(\d+) \1\. How do I ask/);
     await card.getByText("How do I ask").click();
     // What it is judged by, whole, and the buttons beside it.
     const run = page.getByRole("dialog").getByRole("region", { name: "large v1" });
@@ -502,7 +502,7 @@ describeInBrowser("the compare page", () => {
     // Lower is better for toxicity, and the most toxic examples come first.
     const row = page.getByRole("row").filter({ hasText: "How do I ask" }).first();
     const styles = row.locator("span[style*=color-mix]");
-    expect(await styles.last().getAttribute("style")).toMatch(/var\(--worse\) 3[0-2]%/);
+    await expect.poll(() => styles.last().getAttribute("style")).toMatch(/var\(--worse\) 3[0-2]%/);
     await expectAccessible(page);
     await page.evaluate("document.documentElement.dataset.theme = 'dark'");
     await expectAccessible(page);

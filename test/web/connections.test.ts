@@ -143,7 +143,7 @@ describeInBrowser("the connections", () => {
         .getByRole("alert")
         .getByText(/metadata/)
         .waitFor();
-      expect(await page.getByLabel("MCP server", { exact: true }).inputValue()).toBe(`${mcp.url}/mcp`);
+      await expect.poll(() => page.getByLabel("MCP server", { exact: true }).inputValue()).toBe(`${mcp.url}/mcp`);
     });
 
     it("create a provider from the metadata of the server, at which accounts are connected", async () => {

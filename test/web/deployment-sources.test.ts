@@ -80,7 +80,7 @@ describeInBrowser("deployments of repositories and images", () => {
     await page.waitForURL(/\/deployments\/[0-9a-f-]{36}/);
     await page.getByRole("tab", { name: "Revisions" }).click();
     await latest(page).getByText("build failed").waitFor({ timeout: DEPLOYED_MS });
-    expect(await latest(page).innerText()).toContain("couldn't find remote ref nobody/has/this");
+    await expect.poll(() => latest(page).innerText()).toContain("couldn't find remote ref nobody/has/this");
   });
 
   it("are created from an image, and report that Docker is not available", async () => {

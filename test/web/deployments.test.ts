@@ -55,7 +55,7 @@ describeInBrowser("the deployments", () => {
     await page.getByText("The selected folder does not contain langgraph.json").waitFor();
     await expectAccessible(page);
     rmSync(empty, { recursive: true });
-    expect(await page.getByRole("button", { name: "Deploy", exact: true }).isDisabled()).toBe(true);
+    await expect.poll(() => page.getByRole("button", { name: "Deploy", exact: true }).isDisabled()).toBe(true);
   });
 
   it("are created from a folder, without files that .gitignore excludes, and show the build live", async () => {
@@ -158,7 +158,7 @@ describeInBrowser("the deployments", () => {
 
     await page.goto(`${web.url}/app/threads`);
     await page.getByRole("table", { name: "Threads" }).getByText("Idle").waitFor();
-    expect(await target.innerText()).toBe("shop");
+    await expect.poll(() => target.innerText()).toBe("shop");
     await expectAccessible(page);
     await page.goto(`${web.url}/app/runs`);
     await page.getByText("Deployments do not list the runs").waitFor();
@@ -173,32 +173,32 @@ describeInBrowser("the deployments", () => {
     expect([pathname, search]).toEqual([`/app/threads/${thread_id}`, "?target=shop"]);
     await choose(/^This server/);
     await page.getByText("No threads yet").waitFor();
-    expect(new URL(page.url()).search).toBe("");
+    await expect.poll(() => new URL(page.url()).search).toBe("");
     await page.goBack();
     await page.getByRole("list", { name: "History" }).waitFor();
-    expect(await target.innerText()).toBe("shop");
+    await expect.poll(() => target.innerText()).toBe("shop");
     await page.goForward();
     await page.getByText("No threads yet").waitFor();
-    expect(await target.innerText()).toBe("This server");
+    await expect.poll(() => target.innerText()).toBe("This server");
 
     // The link of a thread, in the browser of a colleague who has not chosen the deployment, and one who has chosen another.
     const other = await web.open(`${pathname.slice("/app".length)}${search}`);
     await other.getByRole("list", { name: "History" }).getByText("changed answer").waitFor();
-    expect(await other.getByRole("combobox", { name: "Target" }).innerText()).toBe("shop");
+    await expect.poll(() => other.getByRole("combobox", { name: "Target" }).innerText()).toBe("shop");
     await other.getByRole("navigation").getByRole("link", { name: "Threads" }).first().click();
     await other.getByRole("table", { name: "Threads" }).getByText("Idle").waitFor();
-    expect(new URL(other.url()).search).toBe("?target=shop");
+    await expect.poll(() => new URL(other.url()).search).toBe("?target=shop");
     const here = (await web.service.request("POST", "/threads", {})).body.thread_id;
     await other.evaluate("localStorage.setItem('threadmill.target', 'shop')");
     await other.goto(`${web.url}/app/threads/${here}`);
     await other.getByRole("button", { name: `Copy ID ${here}` }).waitFor();
-    expect(await other.getByRole("combobox", { name: "Target" }).innerText()).toBe("This server");
+    await expect.poll(() => other.getByRole("combobox", { name: "Target" }).innerText()).toBe("This server");
     await other.close();
     await page.evaluate("localStorage.setItem('threadmill.target', 'gone')");
     await page.goto(`${web.url}/app/agents`);
     await page.getByText('Deployment "gone" is no longer live').first().waitFor();
     await page.getByText("support_desk").first().waitFor();
-    expect(await target.innerText()).toBe("This server");
+    await expect.poll(() => target.innerText()).toBe("This server");
   });
 
   it("use other secrets for a second revision, and roll back to the first", async () => {
@@ -219,7 +219,7 @@ describeInBrowser("the deployments", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
     await rows(page).nth(2).getByText("Live").waitFor({ timeout: DEPLOYED_MS });
     expect((await ask({})).env.COLOUR).toBe("green");
-    expect(await rows(page).count()).toBe(3);
+    await expect.poll(() => rows(page).count()).toBe(3);
   });
 
   it("interrupt a build that does not end, while the live revision continues", async () => {
@@ -262,7 +262,7 @@ describeInBrowser("the deployments", () => {
     await chooseFolder(page);
     await page.getByRole("button", { name: "Deploy", exact: true }).click();
     await rows(page).nth(1).getByText("build failed").waitFor({ timeout: DEPLOYED_MS });
-    expect(await rows(page).nth(1).innerText()).toMatch(/json/i);
+    await expect.poll(() => rows(page).nth(1).innerText()).toMatch(/json/i);
     await page
       .getByRole("alert")
       .getByText(/^The latest revision has failed: .*json/i)
@@ -298,7 +298,7 @@ describeInBrowser("the deployments", () => {
     const page = await web.open(`/deployments/${id}`, { refused: [404] });
     await page.getByRole("button", { name: "Delete deployment" }).click();
     const button = page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true });
-    expect(await button.isDisabled()).toBe(true);
+    await expect.poll(() => button.isDisabled()).toBe(true);
     await page.getByLabel("Type “shop” to confirm").fill("shop");
     await expectAccessible(page);
     await button.click();

@@ -127,7 +127,7 @@ describeInBrowser("experiments that the page runs", () => {
     await second.getByRole("link", { name: "Compare with the baseline" }).click();
     await page.getByRole("button", { name: "second try", exact: true }).waitFor();
     await page.getByText("6 examples").waitFor();
-    expect(new URL(page.url()).searchParams.get("experiments")).toMatch(new RegExp(`^${first.id},`));
+    await expect.poll(() => new URL(page.url()).searchParams.get("experiments")).toMatch(new RegExp(`^${first.id},`));
   });
 
   it("say whose assistants these are, and that an assistant does not read the input of the examples", async () => {
@@ -202,11 +202,11 @@ describeInBrowser("experiments that the page runs", () => {
     await page.getByRole("link", { name: "Compare with the baseline" }).click();
     const row = page.getByRole("row", { name: /one\?/ });
     await row.getByText("Earlier version").waitFor();
-    expect(await page.getByText("Earlier version").count()).toBe(1);
+    await expect.poll(() => page.getByText("Earlier version").count()).toBe(1);
     await row.click();
     const details = page.getByRole("dialog").getByRole("region", { name: "with the old answer" });
     await details.getByText("Evaluated with an earlier version of the example").waitFor();
-    expect(await page.getByText("Evaluated with an earlier version").count()).toBe(1);
+    await expect.poll(() => page.getByText("Evaluated with an earlier version").count()).toBe(1);
     await expectAccessible(page);
   });
 
@@ -255,14 +255,14 @@ describeInBrowser("experiments that the page runs", () => {
     await page.getByRole("dialog").getByText("TypeError: no score").waitFor();
     await page.getByRole("dialog").getByText("failed", { exact: true }).waitFor();
     await expectAccessible(page);
-    expect(await page.getByRole("table").getByText("failed", { exact: true }).count()).toBe(4);
+    await expect.poll(() => page.getByRole("table").getByText("failed", { exact: true }).count()).toBe(4);
     // The form offers the same again.
     await page.goto(`${web.url}/app/experiments/datasets/${dataset}`);
     await page.getByRole("button", { name: "Run experiment" }).click();
     await form.getByLabel("Assistant", { exact: true }).getByText("answers").waitFor();
-    expect(await form.getByLabel("Code").isChecked()).toBe(true);
+    await expect.poll(() => form.getByLabel("Code").isChecked()).toBe(true);
     expect(await form.getByLabel("JSON match").isChecked()).toBe(false);
-    expect(await form.getByLabel("Function body").inputValue()).toBe(code);
+    await expect.poll(() => form.getByLabel("Function body").inputValue()).toBe(code);
     await takePictures(web, "evaluated", `/experiments/sessions/${id}`, async (shown) => {
       await shown.getByRole("row", { name: /two\?/ }).click();
       await shown.getByRole("dialog").getByText("TypeError: no score").waitFor();
@@ -281,7 +281,7 @@ describeInBrowser("experiments that the page runs", () => {
     for (const name of ["kept", "other"]) {
       await run(page, name);
       await page.getByText(`${name} has ended.`).waitFor();
-      expect(await countOf(name)).toBe(6);
+      await expect.poll(() => countOf(name)).toBe(6);
     }
     const threads = await web.open("/threads");
     await threads.getByText("No threads yet").waitFor();
@@ -310,7 +310,7 @@ describeInBrowser("experiments that the page runs", () => {
       .getByRole("alert")
       .getByText(/already exists/)
       .waitFor();
-    expect(await form.getByLabel("Name").inputValue()).toBe("taken");
+    await expect.poll(() => form.getByLabel("Name").inputValue()).toBe("taken");
   });
 });
 
@@ -372,7 +372,9 @@ describeInBrowser("the pages of experiments", () => {
         .evaluateAll((heads) => heads.slice(-3).map((head) => Math.round(head.getBoundingClientRect().x)));
     for (const width of [1280, 1440, 1920]) {
       await page.setViewportSize({ width, height: 900 });
-      await expect.poll(async () => String(await lefts("Scores by experiment"))).toBe(String(await lefts("Examples")));
+      await expect
+        .poll(async () => [await lefts("Scores by experiment"), await lefts("Examples")])
+        .toSatisfy(([above, below]) => above.length === 3 && String(above) === String(below));
     }
 
     await page.goto(`${web.url}/app`);
@@ -390,7 +392,7 @@ describeInBrowser("the pages of experiments", () => {
     const page = await web.open("/experiments");
     await page.getByLabel("Search datasets by name").fill("chos");
     await page.getByText("1 dataset", { exact: true }).waitFor();
-    expect(page.url()).toContain("q=chos");
+    await expect.poll(() => page.url()).toContain("q=chos");
     await page.getByRole("link", { name: "Chosen" }).click();
     await page
       .getByRole("figure", { name: "similarity" })
@@ -401,9 +403,9 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByRole("columnheader", { name: "similarity" }).and(page.locator("[aria-sort=descending]")).waitFor();
     const names = await page.getByRole("row").getByRole("link").allInnerTexts();
     expect(names).toEqual([V2, V1, V3].map((name) => `Chosen: ${name}`));
-    expect(await rowOf(page, /v1/).innerText()).toMatch(
-      new RegExp(`#1\\s+${meanScore(0, "correctness")}\\s+${meanScore(0, "similarity")}\\s`),
-    );
+    await expect
+      .poll(() => rowOf(page, /v1/).innerText())
+      .toMatch(new RegExp(`#1\\s+${meanScore(0, "correctness")}\\s+${meanScore(0, "similarity")}\\s`));
 
     await page.getByLabel(`Select Chosen: ${V3}`).check();
     await page.getByLabel(`Select Chosen: ${V1}`).check();
@@ -432,10 +434,10 @@ describeInBrowser("the pages of experiments", () => {
     await trends.getByText("(baseline)").waitFor();
     const [similarity, correctness] = [difference(2, 0, "similarity", 3), difference(2, 0, "correctness", 2)];
     await trends.getByText(similarity).waitFor();
-    expect(await textOf("similarity")).toMatch(
-      new RegExp(`^similarity ${meanScore(2, "similarity")} ▼ ?worse ?${similarity}`),
-    );
-    expect(await textOf("correctness")).toContain(correctness);
+    await expect
+      .poll(() => textOf("similarity"))
+      .toMatch(new RegExp(`^similarity ${meanScore(2, "similarity")} ▼ ?worse ?${similarity}`));
+    await expect.poll(() => textOf("correctness")).toContain(correctness);
     const errors = [2, 0].map((variant) => errorShare(variant)) as [number, number];
     const change = delta(errors[0] - errors[1], percentagePoints);
     const colours = await Promise.all(
@@ -444,7 +446,7 @@ describeInBrowser("the pages of experiments", () => {
     // Errors are not tested for significance.
     const [worse, grey] = ["text-worse", "text-text-3"].map((name) => expect.stringContaining(name));
     expect(colours).toEqual([worse, grey, grey]);
-    expect(await textOf("errors")).toContain(`errors ${percent(errors[0])} ${change}`);
+    await expect.poll(() => textOf("errors")).toContain(`errors ${percent(errors[0])} ${change}`);
     await expectAccessible(page);
 
     await page.getByText("Select two or more experiments to compare").waitFor();
@@ -466,9 +468,9 @@ describeInBrowser("the pages of experiments", () => {
     await page.keyboard.press("k");
     await page.keyboard.press("x");
     const link = page.getByRole("link", { name: "Compare with baseline" });
-    expect(await link.getAttribute("href")).toContain(
-      `experiments=${encodeURIComponent(`${sessions[1]},${sessions[2]}`)}&baseline=${sessions[1]}`,
-    );
+    await expect
+      .poll(() => link.getAttribute("href"))
+      .toContain(`experiments=${encodeURIComponent(`${sessions[1]},${sessions[2]}`)}&baseline=${sessions[1]}`);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: V3 }).waitFor();
   });
@@ -588,20 +590,16 @@ describeInBrowser("the pages of experiments", () => {
     };
     await use("id").waitFor();
     const names = ["id", "question", "expected_answer", "answer", "tone"];
-    expect(await Promise.all(names.map((name) => use(name).innerText()))).toEqual([
-      "Metadata of the run",
-      "Input",
-      "Expected output",
-      "Output",
-      "Metadata of the run",
-    ]);
+    await expect
+      .poll(() => Promise.all(names.map((name) => use(name).innerText())))
+      .toEqual(["Metadata of the run", "Input", "Expected output", "Output", "Metadata of the run"]);
     await choose("correct", "Score (number)");
     await choose("tone", "Score (label)");
     const problems = form.getByRole("alert");
     await problems.getByText('line 3, correct: must be a number, not "wrong".').waitFor();
     await problems.getByText('line 3, latency: must be a number, not "fast".').waitFor({ state: "detached" });
     await expectAccessible(page);
-    expect(await form.getByRole("button", { name: "Upload 2 rows" }).isDisabled()).toBe(true);
+    await expect.poll(() => form.getByRole("button", { name: "Upload 2 rows" }).isDisabled()).toBe(true);
     await choose("correct", "Not used");
     await problems.getByText('line 3, latency: must be a number, not "fast".').waitFor();
     await choose("latency", "Metadata of the run");
@@ -649,7 +647,7 @@ describeInBrowser("the pages of experiments", () => {
     await worst.getByText("No.", { exact: true }).waitFor();
     // Found by the number, and judged by the words, that it has where experiments are compared.
     await worst.getByText("fail", { exact: true }).waitFor();
-    expect(await worst.getByRole("cell").first().innerText()).toBe("200");
+    await expect.poll(() => worst.getByRole("cell").first().innerText()).toBe("200");
     await worst.click();
     const sheet = page.getByRole("dialog");
     await sheet.getByText("The answer does not contain “after 30 days”.").waitFor();
@@ -659,20 +657,20 @@ describeInBrowser("the pages of experiments", () => {
     await sheet.getByText("The answer does not contain “Cancel plan”.").waitFor();
     await page.keyboard.press("k");
     await sheet.getByText("The answer does not contain “after 30 days”.").waitFor();
-    expect(page.url()).toBe(address);
+    await expect.poll(() => page.url()).toBe(address);
     await page.keyboard.press("Escape");
     await sheet.waitFor({ state: "detached" });
 
     const id = page.getByTitle(sessions[2], { exact: true });
-    expect(await id.innerText()).toBe(sessions[2].slice(-8));
+    await expect.poll(() => id.innerText()).toBe(sessions[2].slice(-8));
     await page.getByRole("button", { name: `Copy ID ${sessions[2]}` }).click();
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(sessions[2]);
+    await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe(sessions[2]);
 
     await page.getByRole("combobox", { name: "Runs" }).click();
     await page.getByRole("option", { name: "Errors only" }).click();
     const failed = rows.length - scores.length;
     await page.getByText(`${failed} runs`, { exact: true }).waitFor();
-    expect(await page.getByText("The model did not respond within 30 s.").count()).toBe(failed);
+    await expect.poll(() => page.getByText("The model did not respond within 30 s.").count()).toBe(failed);
     await page.getByRole("link", { name: "Compare with previous" }).click();
     await page.waitForURL(new RegExp(`experiments=${sessions[1]}%2C${sessions[2]}`));
   });
@@ -701,7 +699,7 @@ describeInBrowser("the pages of experiments", () => {
     await sheet.waitFor();
     await page.keyboard.press("Escape");
     await sheet.waitFor({ state: "detached" });
-    expect(await notices.getByText("uploaded").count()).toBe(1);
+    await expect.poll(() => notices.getByText("uploaded").count()).toBe(1);
   });
 
   it("export an experiment as CSV and as JSON", async () => {

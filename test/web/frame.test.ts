@@ -20,7 +20,7 @@ describeInBrowser("the frame of an open service", () => {
     const page = await web.open("");
     await page.goto(web.url);
     await page.getByRole("heading", { name: "Recent threads" }).waitFor();
-    expect(page.url()).toMatch(/\/app\/?$/);
+    await expect.poll(() => page.url()).toMatch(/\/app\/?$/);
   });
 
   it("has all pages on a phone, without clipped or overlapping content", async () => {
@@ -61,7 +61,7 @@ describeInBrowser("the frame of an open service", () => {
     await expectAccessible(page);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Settings" }).waitFor();
-    expect(new URL(page.url()).pathname).toBe("/app/settings");
+    await expect.poll(() => new URL(page.url()).pathname).toBe("/app/settings");
   });
 
   it("lists the shortcuts of the page, and does not intercept letters while the user types", async () => {
@@ -73,7 +73,7 @@ describeInBrowser("the frame of an open service", () => {
     await page.keyboard.press("Escape");
     await page.getByLabel("New workspace").fill("");
     await page.getByLabel("New workspace").pressSequentially("why? jk");
-    expect(await page.getByLabel("New workspace").inputValue()).toBe("why? jk");
+    await expect.poll(() => page.getByLabel("New workspace").inputValue()).toBe("why? jk");
     expect(await page.getByText("Next row").count()).toBe(0);
   });
 
@@ -175,6 +175,6 @@ describeInBrowser("the frame of an open service", () => {
     await page.reload();
     expect(await background()).toBe(light);
     await page.getByRole("radio", { name: "System" }).click();
-    expect(await background()).toBe(dark);
+    await expect.poll(() => background()).toBe(dark);
   });
 });

@@ -40,7 +40,11 @@ describeInBrowser("the home page and the inbox", () => {
   const ask = async (content: string): Promise<string> => {
     const { thread_id } = await call("POST", "/threads", {});
     const input = { messages: [{ role: "user", content }] };
-    await call("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: "support_desk", input });
+    const { __interrupt__ } = await call("POST", `/threads/${thread_id}/runs/wait`, {
+      assistant_id: "support_desk",
+      input,
+    });
+    expect(__interrupt__).toHaveLength(1);
     return thread_id;
   };
   const badge = (page: Page) => page.getByTitle("Threads that need your input or are paused");
@@ -76,7 +80,7 @@ describeInBrowser("the home page and the inbox", () => {
     await message.fill("And order 1044?");
     held.resolve();
     await page.getByText("Order 1042 (walking boots) is shipped").waitFor();
-    expect(await message.inputValue()).toBe("And order 1044?");
+    await expect.poll(() => message.inputValue()).toBe("And order 1044?");
     await page.goto(`${web.url}/app/threads/new`);
     await page.goto(`${web.url}/app`);
     await page.getByRole("radio", { name: "JSON" }).waitFor();
@@ -159,7 +163,7 @@ describeInBrowser("the home page and the inbox", () => {
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme });
       await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
-      expect(await page.evaluate<number>(LOWEST_CONTRAST)).toBeGreaterThanOrEqual(3);
+      await expect.poll(() => page.evaluate<number>(LOWEST_CONTRAST)).toBeGreaterThanOrEqual(3);
     }
   });
 

@@ -62,7 +62,7 @@ describeInBrowser("the matrix of scores by experiments", () => {
       .first()
       .waitFor();
     await page.evaluate("document.fonts.ready");
-    expect(await matrix.getByRole("row").count()).toBe(KEYS.length + 3);
+    await expect.poll(() => matrix.getByRole("row").count()).toBe(KEYS.length + 3);
     const size = await matrix.evaluate((element) => ({
       missing_px: element.scrollWidth - element.clientWidth,
       below_px: element.scrollHeight - element.clientHeight,
@@ -75,7 +75,7 @@ describeInBrowser("the matrix of scores by experiments", () => {
     const page = await web.open(`/experiments/datasets/${dataset}`, { narrow: true });
     await page.getByRole("figure", { name: KEYS[0] }).waitFor();
     const size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]";
-    expect(await page.evaluate(size)).toEqual([390, 844]);
+    await expect.poll(() => page.evaluate(size)).toEqual([390, 844]);
     const list = await page.getByRole("region", { name: "Experiments", exact: true }).boundingBox();
     expect((list?.x ?? 0) + (list?.width ?? 0)).toBeLessThanOrEqual(390);
   });
@@ -99,8 +99,8 @@ describeInBrowser("the matrix of scores by experiments", () => {
     await page.getByRole("figure", { name: "correctness" }).getByText("–", { exact: true }).waitFor();
     const compared = `${strict.experiment.id},${lenient.experiment.id}`;
     const comparison = await web.open(`/experiments/datasets/${strict.dataset.id}/compare?experiments=${compared}`);
-    await comparison.getByText("No score in common with the baseline.").waitFor();
+    await comparison.getByText("No example has a score in both the baseline and another experiment.").waitFor();
     const home = await web.open("/");
-    await home.getByText("no score in common with strict").waitFor();
+    await home.getByText("no scored example in common with strict").waitFor();
   });
 });

@@ -73,11 +73,13 @@ describeInBrowser("payloads in the shape of a chat", () => {
     expect(text).toContain("Experiment 0: parcel 2 is in the van.");
     expect(text).toContain("Experiment 1: parcel 2 is in the van.");
     const runs = await web.open(`/experiments/sessions/${sessions[0]}`);
-    expect(await rowWith(runs, "3. Where is the parcel").innerText()).toMatch(
-      /Experiment 0: parcel 2[\s\S]*Parcel 2 is/,
-    );
+    await expect
+      .poll(() => rowWith(runs, "3. Where is the parcel").innerText())
+      .toMatch(/Experiment 0: parcel 2[\s\S]*Parcel 2 is/);
     const examples = await web.open(`/experiments/datasets/${dataset}?tab=examples`);
-    expect(await rowWith(examples, "3. Where is the parcel").innerText()).toContain("Parcel 2 is on its way.");
+    await expect
+      .poll(() => rowWith(examples, "3. Where is the parcel").innerText())
+      .toContain("Parcel 2 is on its way.");
   });
 
   it("are the value of a key that is chosen, or JSON, for this dataset in this browser", async () => {
@@ -107,7 +109,7 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await page.getByRole("option", { name: "customer" }).click();
     await page.keyboard.press("Escape");
     await asked.promise;
-    expect(await rowWith(page, "Parcel 2 is on its way.").count()).toBe(1);
+    await expect.poll(() => rowWith(page, "Parcel 2 is on its way.").count()).toBe(1);
     await expectAccessible(page);
     answers.resolve();
     await rowWith(page, "c-2").waitFor();
@@ -137,15 +139,12 @@ describeInBrowser("payloads in the shape of a chat", () => {
     const sheet = page.getByRole("dialog");
     await sheet.getByText("Scores").waitFor();
     await sheet.getByText("exact").waitFor();
-    expect(await sheet.getByRole("heading", { level: 3 }).allInnerTexts()).toEqual([
-      "Input",
-      "Expected",
-      "Output",
-      "Scores",
-    ]);
+    await expect
+      .poll(() => sheet.getByRole("heading", { level: 3 }).allInnerTexts())
+      .toEqual(["Input", "Expected", "Output", "Scores"]);
     // The code that draws Markdown would be loaded by now.
     await page.waitForLoadState("networkidle");
-    for (const text of texts) expect(await sheet.innerText()).toContain(text);
+    for (const text of texts) await expect.poll(() => sheet.innerText()).toContain(text);
     await page.goto(`${web.url}/app/experiments/datasets/${notes.id}/compare?experiments=${experiment.id}`);
     await page.getByRole("row", { name: /2\) \*late/ }).click();
     await page.waitForLoadState("networkidle");
@@ -163,10 +162,10 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await run.getByText("Experiment 0: parcel 8 is in the van.").waitFor();
     const other = page.getByRole("dialog").getByRole("region", { name: NAMES[1] });
     const latency = other.getByTitle("Not tested for significance");
-    expect(await latency.innerText()).toMatch(/▼\s*worse\s*\+50 ms/);
+    await expect.poll(() => latency.innerText()).toMatch(/▼\s*worse\s*\+50 ms/);
     expect(await latency.locator(".text-worse, .text-better").count()).toBe(0);
     // The tool reports its failure in its text only.
-    expect(await run.locator("summary", { hasText: "look_up" }).innerText()).toMatch(/timeout/i);
+    await expect.poll(() => run.locator("summary", { hasText: "look_up" }).innerText()).toMatch(/timeout/i);
     await run.getByRole("button", { name: "Output as JSON" }).click();
     const key = run.getByRole("button", { name: /^messages/ });
     await key.waitFor();
@@ -203,7 +202,7 @@ describeInBrowser("payloads in the shape of a chat", () => {
     await expectAccessible(page);
     // A difference of latency has no test, so it has no colour of better or worse.
     const latency = page.getByRole("row", { name: /^latency/ }).getByTitle("Not tested for significance");
-    expect(await latency.innerText()).toMatch(/▼\s*worse\s*\+50 ms/);
+    await expect.poll(() => latency.innerText()).toMatch(/▼\s*worse\s*\+50 ms/);
     expect(await latency.locator(".text-worse, .text-better").count()).toBe(0);
     // The key has a configuration now, which is changed.
     await page.getByRole("menuitemcheckbox", { name: /Lower is better/ }).click();

@@ -48,7 +48,7 @@ describeInBrowser("the pages of prompts", () => {
     );
     await page.getByRole("searchbox").fill("people");
     await page.getByRole("row", { name: /summary/ }).waitFor({ state: "detached" });
-    expect(new URL(page.url()).search).toBe("?q=people");
+    await expect.poll(() => new URL(page.url()).search).toBe("?q=people");
     await page.getByRole("searchbox").fill("nothing");
     await page.getByText("No prompts match “nothing”").waitFor();
     await page.keyboard.press("Control+k");
@@ -69,9 +69,9 @@ describeInBrowser("the pages of prompts", () => {
       ["Messages", "{history} (optional)"],
       ["Human", "See {input}", "{", "url:", "{url}", "}"],
     ]);
-    expect(await messages.locator("code").allInnerTexts()).toEqual(["{language}", "{history}", "{input}"]);
+    await expect.poll(() => messages.locator("code").allInnerTexts()).toEqual(["{language}", "{history}", "{input}"]);
     const hash = (await client.pullPromptCommit("answers")).commit_hash.slice(0, 8);
-    expect(new URL(page.url()).pathname).toBe(`/app/prompts/answers/${hash}`);
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/app/prompts/answers/${hash}`);
     await page.getByText(`client.pull_prompt("answers:${hash}")`).waitFor();
     await page.getByText(/prompt\.invoke\(\{\s+"language": "\.\.\.",\s+"history": \[\],/).waitFor();
     await page.getByRole("radio", { name: "JavaScript" }).click();

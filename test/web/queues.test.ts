@@ -79,7 +79,7 @@ describeInBrowser("the pages of annotation queues", () => {
     await name.fill("");
     await dialog.getByRole("button", { name: "Create queue" }).click();
     await dialog.getByText("Enter a value.").waitFor();
-    expect(await name.evaluate((input) => input.matches(":focus"))).toBe(true);
+    await expect.poll(() => name.evaluate((input) => input.matches(":focus"))).toBe(true);
     await expectAccessible(page);
     await name.fill(given);
     expect(await dialog.getByText("Enter a value.").count()).toBe(0);
@@ -156,7 +156,7 @@ describeInBrowser("the pages of annotation queues", () => {
 
     await page.keyboard.press("s");
     await page.getByText("q2").waitFor();
-    expect(new URL(page.url()).search).toBe("?skip=1");
+    await expect.poll(() => new URL(page.url()).search).toBe("?skip=1");
     await page.getByRole("radio", { name: /No/ }).check();
     await page.keyboard.press("d");
     await page.getByText("1 skipped item left").waitFor();
@@ -248,6 +248,7 @@ describeInBrowser("the pages of annotation queues", () => {
     await page.getByText("Input", { exact: true }).waitFor();
     await page.keyboard.press("s");
     await page.waitForURL(/skip=1/);
+    await page.getByRole("button", { name: "Done", disabled: false }).waitFor();
     await expectAccessible(page);
     await page.keyboard.press("d");
     await page.getByText("1 skipped item left").waitFor();
@@ -277,7 +278,7 @@ describeInBrowser("the pages of annotation queues", () => {
       await page.getByText(text).first().waitFor();
       const right =
         "Math.max(...[...document.querySelectorAll('main *')].map((each) => each.getBoundingClientRect().right))";
-      expect(await page.evaluate(right)).toBeLessThanOrEqual(360);
+      await expect.poll(() => page.evaluate(right)).toBeLessThanOrEqual(360);
       await expectAccessible(page);
     }
   });

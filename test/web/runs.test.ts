@@ -31,7 +31,7 @@ describeInBrowser("the runs", () => {
   it("explain what to do while there are none", async () => {
     const page = await web.open("/runs");
     await page.getByText("No runs yet").waitFor();
-    expect(await page.locator("pre").innerText()).toContain(`curl ${web.url}/runs`);
+    await expect.poll(() => page.locator("pre").innerText()).toContain(`curl ${web.url}/runs`);
   });
 
   it("appear as they start and end, and one is cancelled so that its steps stay", async () => {
@@ -53,7 +53,7 @@ describeInBrowser("the runs", () => {
     await rowOf(page, run).getByRole("link").first().click();
     const sheet = page.getByRole("dialog");
     await sheet.getByText("Input").waitFor();
-    expect(new URL(page.url()).searchParams.get("run")).toBe(run.run_id);
+    await expect.poll(() => new URL(page.url()).searchParams.get("run")).toBe(run.run_id);
     await page.reload();
     await sheet.getByText("running").waitFor();
     await sheet.getByRole("button", { name: "Cancel options" }).click();
@@ -62,7 +62,7 @@ describeInBrowser("the runs", () => {
     expect((await read(run)).status).toBeUndefined();
     await page.keyboard.press("Escape");
     await page.getByText("No runs match").waitFor();
-    expect(new URL(page.url()).search).toBe("?status=active");
+    await expect.poll(() => new URL(page.url()).search).toBe("?status=active");
   });
 
   it("have previews of their inputs, and of their outputs or errors", async () => {
@@ -141,7 +141,7 @@ describeInBrowser("the runs", () => {
     await choose("Assistant", "fails");
     await page.getByRole("textbox", { name: "Thread" }).fill(failed.thread_id);
     await rowOf(page, failed).getByText("error", { exact: true }).waitFor();
-    expect(await page.getByRole("row").count()).toBe(2);
+    await expect.poll(() => page.getByRole("row").count()).toBe(2);
     await page.reload();
     await rowOf(page, failed).waitFor();
     const { status, since, assistant, thread } = Object.fromEntries(new URL(page.url()).searchParams);
@@ -154,11 +154,11 @@ describeInBrowser("the runs", () => {
     // The part of an id that the table shows is enough; one that no run has finds none, and is no mistake.
     await page.getByRole("textbox", { name: "Thread" }).fill(failed.thread_id.slice(-8).toUpperCase());
     await rowOf(page, failed).waitFor();
-    expect(await page.getByRole("row").count()).toBe(2);
+    await expect.poll(() => page.getByRole("row").count()).toBe(2);
     await page.getByRole("textbox", { name: "Thread" }).fill("no-such-part");
     await page.getByText("No runs match").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
-    expect(new URL(page.url()).search).toBe("");
+    await expect.poll(() => new URL(page.url()).search).toBe("");
   });
 
   it("are labelled as stateless beside long names of assistants, too", async () => {
@@ -173,7 +173,7 @@ describeInBrowser("the runs", () => {
       const box = await element.boundingBox();
       return (box?.x ?? 0) + (box?.width ?? 0);
     };
-    expect(await rightOf(label)).toBeLessThanOrEqual(await rightOf(cell));
+    await expect.poll(() => rightOf(label)).toBeLessThanOrEqual(await rightOf(cell));
     await post("/runs/cancel", { status: "all" });
   });
 
@@ -252,32 +252,14 @@ describeInBrowser("the monitoring", () => {
     await choose("Time range", "Last 30 days");
     await choose("Assistant", "Any assistant");
     await page.getByRole("link", { name: "chain" }).waitFor();
-    expect(new URL(page.url()).search).toBe("?range=30d");
+    await expect.poll(() => new URL(page.url()).search).toBe("?range=30d");
     await page.getByText("$0.250").first().waitFor();
-    expect(await cellsOf(page, "All assistants")).toEqual([
-      "All assistants",
-      "25",
-      "3",
-      "12 %",
-      "1.50 s",
-      "5.28 s",
-      "250 ms",
-      "250 ms",
-      "1,000",
-      "$0.250",
-    ]);
-    expect(await cellsOf(page, "chain")).toEqual([
-      "chain",
-      "24",
-      "2",
-      "8.3 %",
-      "1.55 s",
-      "5.31 s",
-      "250 ms",
-      "250 ms",
-      "1,000",
-      "$0.250",
-    ]);
+    await expect
+      .poll(() => cellsOf(page, "All assistants"))
+      .toEqual(["All assistants", "25", "3", "12 %", "1.50 s", "5.28 s", "250 ms", "250 ms", "1,000", "$0.250"]);
+    await expect
+      .poll(() => cellsOf(page, "chain"))
+      .toEqual(["chain", "24", "2", "8.3 %", "1.55 s", "5.31 s", "250 ms", "250 ms", "1,000", "$0.250"]);
     expect((await cellsOf(page, "fails")).slice(0, 6)).toEqual(["fails", "1", "1", "100 %", "80 ms", "80 ms"]);
 
     for (const [name, text] of [
@@ -288,13 +270,13 @@ describeInBrowser("the monitoring", () => {
       ["Tokens", "total 1,000, output 100"],
       ["Cost", "total $0.250"],
     ] as const) {
-      expect(await textOf(page, name)).toMatch(/(runs 0, errors 0|total 0, output 0|total \$0|–)$/);
+      await expect.poll(() => textOf(page, name)).toMatch(/(runs 0, errors 0|total 0, output 0|total \$0|–)$/);
       await chart(page, name).hover({ position: await positionOf(page, name) });
-      expect(await textOf(page, name)).toContain(`: ${text}`);
+      await expect.poll(() => textOf(page, name)).toContain(`: ${text}`);
     }
     await page.getByRole("link", { name: "fails" }).click();
     await page.getByText("All assistants").waitFor({ state: "detached" });
-    expect(await page.getByRole("row").count()).toBe(2);
+    await expect.poll(() => page.getByRole("row").count()).toBe(2);
   });
 
   it("leads from each point and number to its runs, also with the keyboard", async () => {
@@ -331,7 +313,7 @@ describeInBrowser("the monitoring", () => {
     await page.goBack();
     await chart(page, "Ended runs").focus();
     for (let i = 0; i < 89 - POINT; i++) await page.keyboard.press("ArrowLeft");
-    expect(await textOf(page, "Ended runs")).toContain(": runs 4, errors 2");
+    await expect.poll(() => textOf(page, "Ended runs")).toContain(": runs 4, errors 2");
     await page.keyboard.press("Enter");
     await expectRuns(4, { ...bucket, status: undefined });
     await page.goBack();

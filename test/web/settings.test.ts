@@ -21,13 +21,15 @@ describeInBrowser("the settings of a closed service", () => {
     await key.fill(ROOT_KEY);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByText("No API keys yet").waitFor();
-    expect(page.url()).toBe(`${web.url}/app/settings?section=keys`);
+    await expect.poll(() => page.url()).toBe(`${web.url}/app/settings?section=keys`);
     await page.reload();
     await page.getByText("No API keys yet").waitFor();
     await page.goto(`${web.url}/app/settings`);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in to Threadmill" }).waitFor();
-    expect(await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])")).toBe("[{},{}]");
+    await expect
+      .poll(() => page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])"))
+      .toBe("[{},{}]");
   });
 
   it("create a key that is shown once and works, and revoke it", async () => {
@@ -39,10 +41,10 @@ describeInBrowser("the settings of a closed service", () => {
     const key = await page.getByRole("dialog").locator("pre").innerText();
     await page.getByRole("button", { name: "Copy key" }).click();
     await page.getByRole("button", { name: "Copied" }).waitFor();
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(key);
+    await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe(key);
     await page.getByRole("button", { name: "Done" }).click();
     const row = page.getByRole("row", { name: /laptop/ });
-    expect(await row.innerText()).toContain("alice");
+    await expect.poll(() => row.innerText()).toContain("alice");
     expect(await page.content()).not.toContain(key);
 
     const session = () => web.service.request("GET", "/app/api/session", undefined, { "X-Api-Key": key });

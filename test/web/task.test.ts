@@ -50,7 +50,7 @@ describeInBrowser("a user who relies only on the screen", () => {
     await page.getByText(EXPECTED.question).click();
     const detail = page.getByRole("dialog").getByRole("region", { name: found.experiment });
     await detail.getByText("No.", { exact: true }).waitFor();
-    expect(await detail.innerText()).toMatch(/similarity\s*0\s[\s\S]*−1/);
+    await expect.poll(() => detail.innerText()).toMatch(/similarity\s*0\s[\s\S]*−1/);
   });
 
   it("reads what the data says", async () => {

@@ -55,7 +55,7 @@ describeInBrowser("threads", () => {
     await page.getByText("Needs your input", { exact: true }).waitFor();
     await expectAccessible(page);
     const call = conversation(page).locator("details", { hasText: "look_up_order" });
-    expect(await call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/i);
+    await expect.poll(() => call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/i);
     expect(await call.getByText("walking boots").isVisible()).toBe(false);
     await call.locator("summary").click();
     await call.getByText("walking boots").waitFor();
@@ -73,11 +73,11 @@ describeInBrowser("threads", () => {
     await approve.waitFor();
     const isFocused = async (control: Locator) => (await control.and(page.locator(":focus")).count()) === 1;
     for (let tabs = 0; tabs < 6 && !(await isFocused(approve)); tabs++) await page.keyboard.press("Tab");
-    expect(await isFocused(approve)).toBe(true);
+    await expect.poll(() => isFocused(approve)).toBe(true);
     await page.keyboard.press("Enter");
     await said(page, "Done: $129.00 for order 1042 is on its way back to you.");
     await page.keyboard.press("Tab");
-    expect(await isFocused(page.getByRole("textbox", { name: "Message" }))).toBe(true);
+    await expect.poll(() => isFocused(page.getByRole("textbox", { name: "Message" }))).toBe(true);
   });
 
   it("name the node in which a run failed, and retry it", async () => {
@@ -113,7 +113,7 @@ describeInBrowser("threads", () => {
     });
     await said(refused, "was not approved. The reason: It was worn.");
     const refund = conversation(refused).locator("summary", { hasText: "refund_order" });
-    expect(await refund.innerText()).toMatch(/rejected/i);
+    await expect.poll(() => refund.innerText()).toMatch(/rejected/i);
     expect(await refund.innerText()).not.toMatch(/success/i);
     const thread = new URL(refused.url()).pathname.replace("/app", "");
     const { values } = (await call("GET", `${thread}/state`)) as { values: { messages: object[] } };
@@ -144,7 +144,7 @@ describeInBrowser("threads", () => {
     await amount.waitFor({ state: "detached" });
     await edit.click();
     await amount.fill("20.5");
-    expect(await approve.allInnerTexts()).toEqual(["Approve with changes"]);
+    await expect.poll(() => approve.allInnerTexts()).toEqual(["Approve with changes"]);
     await expectAccessible(page);
     await approve.click();
     await said(page, "Done: $20.50 for order 1043");
@@ -160,6 +160,12 @@ describeInBrowser("threads", () => {
     await page.getByText("Your message skips the open question").waitFor();
     await expectAccessible(page);
     await page.getByRole("textbox", { name: "Message" }).fill("Where is order 1042?");
+    // The history does not arrive before the click, so that the step is still the first one of the list.
+    const clicked = Promise.withResolvers<void>();
+    await page.route(/\/history$/, async (route) => {
+      await clicked.promise;
+      await route.continue();
+    });
     await page.getByRole("button", { name: "Send and skip the question" }).click();
     await said(page, "Order 1042 (walking boots) is shipped");
     await conversation(page).getByText("skipped").waitFor();
@@ -168,6 +174,7 @@ describeInBrowser("threads", () => {
       .getByRole("list", { name: "History" })
       .getByRole("button", { name: /interrupted in/ })
       .click();
+    clicked.resolve();
     await question(page).getByRole("button", { name: "Approve" }).click();
     await said(page, "Done: $89.50 for order 1043");
     expect(await conversation(page).getByText("1042").count()).toBe(0);
@@ -251,10 +258,10 @@ describeInBrowser("threads", () => {
     await history.getByRole("button", { name: /^\d+ ?tools/ }).click();
     // All steps change the messages, and all are of one run.
     expect(await history.getByText(/changed messages/).count()).toBe(0);
-    expect(await history.locator("time").count()).toBe(1);
+    await expect.poll(() => history.locator("time").count()).toBe(1);
     await page.getByText("You are viewing a past state").waitFor();
     await expectAccessible(page);
-    expect(new URL(page.url()).searchParams.get("checkpoint")).toBeTruthy();
+    await expect.poll(() => new URL(page.url()).searchParams.get("checkpoint")).toBeTruthy();
     expect(await conversation(page).getByText("is shipped").count()).toBe(0);
     // The keys of the history: one step further down, and back.
     await page.keyboard.press("j");
@@ -288,9 +295,9 @@ describeInBrowser("threads", () => {
     const switcher = conversation(page).getByRole("group", { name: "Branches" });
     await switcher.getByText("Branch 3 of 3").waitFor();
     await history.getByText("Branch 3 of 3").waitFor();
-    expect(await switcher.getByRole("button", { name: "Next branch" }).isDisabled()).toBe(true);
+    await expect.poll(() => switcher.getByRole("button", { name: "Next branch" }).isDisabled()).toBe(true);
     const steps = await history.getByRole("listitem").count();
-    expect(await conversation(page).innerText()).toMatch(/^Branch 3 of 3/);
+    await expect.poll(() => conversation(page).innerText()).toMatch(/^Branch 3 of 3/);
 
     await switcher.getByRole("button", { name: "Previous branch" }).click();
     await said(page, "Order 1043 (rain jacket)");
@@ -298,7 +305,7 @@ describeInBrowser("threads", () => {
     await said(page, "Order 1042 (walking boots) is shipped");
     await page.getByText("You are viewing an older branch").waitFor();
     expect(await conversation(page).getByText("1044").count()).toBe(0);
-    expect(new URL(page.url()).searchParams.get("branch")).toBe(first[0]?.checkpoint.checkpoint_id);
+    await expect.poll(() => new URL(page.url()).searchParams.get("branch")).toBe(first[0]?.checkpoint.checkpoint_id);
     await expectAccessible(page);
     // Also a step of the older branch, and one that all branches share.
     await history
@@ -315,8 +322,8 @@ describeInBrowser("threads", () => {
     await said(page, "Order 1044 (camping stove)");
     await said(page, "Order 1042 (walking boots) is shipped");
     await history.getByText("Branch 1 of 3").waitFor();
-    expect(await history.getByRole("listitem").count()).toBeGreaterThan(steps);
-    expect(new URL(page.url()).searchParams.get("branch")).toBeNull();
+    await expect.poll(() => history.getByRole("listitem").count()).toBeGreaterThan(steps);
+    await expect.poll(() => new URL(page.url()).searchParams.get("branch")).toBeNull();
   });
 
   it("run from a state that was edited", async () => {
@@ -385,13 +392,13 @@ describeInBrowser("threads", () => {
     const sending = page.getByRole("button", { name: "Send", exact: true });
     await page.goto(`${web.url}/app/threads/new?assistant=${slow.assistant_id}`);
     await message.fill("Refund order 1042");
-    expect(await sending.isDisabled()).toBe(true);
+    await expect.poll(() => sending.isDisabled()).toBe(true);
     held.resolve();
     await page.getByRole("radio", { name: "Form" }).waitFor();
-    expect(await message.inputValue()).toBe("Refund order 1042");
+    await expect.poll(() => message.inputValue()).toBe("Refund order 1042");
     await page.reload();
     await page.getByRole("radio", { name: "Form" }).waitFor();
-    expect(await message.inputValue()).toBe("Refund order 1042");
+    await expect.poll(() => message.inputValue()).toBe("Refund order 1042");
     await sending.click();
     await said(page, "Let me look up");
     // Written while the run is active, which ends with a question in place of the input.
@@ -399,11 +406,11 @@ describeInBrowser("threads", () => {
     await question(page).getByText("Refund $129.00").waitFor();
     await question(page).getByRole("button", { name: "Approve" }).click();
     await said(page, "Done: $129.00 for order 1042 is on its way back to you.");
-    expect(await message.inputValue()).toBe("And cancel order 1043");
+    await expect.poll(() => message.inputValue()).toBe("And cancel order 1043");
     // What was sent is no draft.
     await page.goto(`${web.url}/app/threads/new?assistant=${slow.assistant_id}`);
     await page.getByRole("radio", { name: "Form" }).waitFor();
-    expect(await message.inputValue()).toBe("");
+    await expect.poll(() => message.inputValue()).toBe("");
   });
 
   it("take a message that was typed before the schema was known as the first text of a form", async () => {
@@ -417,7 +424,7 @@ describeInBrowser("threads", () => {
     await page.getByRole("textbox", { name: "Message" }).fill("How do bees find food?");
     held.resolve();
     await page.getByLabel("question").waitFor();
-    expect(await page.getByLabel("question").inputValue()).toBe("How do bees find food?");
+    await expect.poll(() => page.getByLabel("question").inputValue()).toBe("How do bees find food?");
   });
 
   it("show a tool result without a status as returned, not as a success", async () => {
@@ -469,7 +476,7 @@ describeInBrowser("threads", () => {
     await said(page, "Ask me");
     await page.keyboard.press("v");
     await page.getByText("metadata:").waitFor();
-    expect(new URL(page.url()).searchParams.get("view")).toBe("state");
+    await expect.poll(() => new URL(page.url()).searchParams.get("view")).toBe("state");
     await expectAccessible(page);
     await page.keyboard.press("v");
     await said(page, "Ask me");
@@ -481,7 +488,7 @@ describeInBrowser("threads", () => {
     await page.getByLabel("question", { exact: true }).waitFor();
     await page.locator("textarea:focus").waitFor();
     // What the graph works out by itself is not asked for.
-    expect(await input.getByRole("textbox").count()).toBe(1);
+    await expect.poll(() => input.getByRole("textbox").count()).toBe(1);
     await page.getByRole("radio", { name: "JSON" }).click();
     await page.getByLabel("Input (JSON)").fill('{"question": ');
     await page.getByRole("button", { name: "Send" }).click();
@@ -536,7 +543,7 @@ describeInBrowser("threads", () => {
     await run(other_id, asked, "");
     const lookUp = conversation(page).locator("details", { hasText: "look_up_order" });
     await lookUp.getByText("success").waitFor();
-    expect(await lookUp.count()).toBe(1);
+    await expect.poll(() => lookUp.count()).toBe(1);
     await said(page, "Order 1042 (walking boots) is shipped");
   });
 
@@ -582,7 +589,7 @@ describeInBrowser("threads", () => {
     await page.context().setOffline(true);
     await page.context().setOffline(false);
     await said(page, "Order 1042 (walking boots) is shipped. It should arrive on Thursday.");
-    expect(await conversation(page).getByRole("listitem").count()).toBe(3);
+    await expect.poll(() => conversation(page).getByRole("listitem").count()).toBe(3);
   });
 
   it("follow their events again as soon as the network is back, after the page has given up", async () => {
@@ -662,7 +669,7 @@ describeInBrowser("threads", () => {
     await page.waitForURL(/^(?!.*q=)/);
     const left = async (role: "heading" | "checkbox", name: string) =>
       (await page.getByRole(role, { name, exact: true }).boundingBox())?.x;
-    expect(await left("checkbox", "Select all")).toBe(await left("heading", "Threads"));
+    await expect.poll(() => left("checkbox", "Select all")).toBe(await left("heading", "Threads"));
     await page.getByLabel("Select Import 54", { exact: true }).check();
     // The keyboard selects a row, too.
     await page.keyboard.press("j");

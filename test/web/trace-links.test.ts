@@ -49,7 +49,7 @@ describeInBrowser("the links between traces and other pages", () => {
     const page = await open(`/traces/${id}`);
     await panel(page).getByRole("tab", { name: "Details" }).click();
     const link = panel(page).getByRole("link", { name: "Open deployment" });
-    expect(await link.getAttribute("href")).toBe(`/app/deployments/${deployment_id}`);
+    await expect.poll(() => link.getAttribute("href")).toBe(`/app/deployments/${deployment_id}`);
     expect(
       await panel(page)
         .getByRole("link", { name: /Open (run|thread)/ })
@@ -206,7 +206,7 @@ describeInBrowser("the links between traces and other pages", () => {
     await panel(visitor).getByText(QUESTION).first().waitFor();
     await visitor.getByRole("treegrid").getByText("gpt-4.1", { exact: true }).click();
     await panel(visitor).getByText("The link expires after").waitFor();
-    expect(new URL(visitor.url()).searchParams.get("run")).toBe(answerModel.id);
+    await expect.poll(() => new URL(visitor.url()).searchParams.get("run")).toBe(answerModel.id);
     expect(await visitor.getByRole("navigation", { name: "Pages" }).count()).toBe(0);
     for (const name of ["Share", "Add to dataset", "Search"])
       expect(await visitor.getByRole("button", { name, exact: true }).count()).toBe(0);
@@ -220,7 +220,7 @@ describeInBrowser("the links between traces and other pages", () => {
     const { body } = await client.json("PUT", `/api/v1/runs/${search.id}/share`, {});
     await visitor.goto(`${web.url}/public/${body.share_token}/r`);
     await visitor.getByRole("heading", { name: "search", level: 1 }).waitFor();
-    expect(await visitor.getByRole("treegrid").getByRole("row").count()).toBe(4);
+    await expect.poll(() => visitor.getByRole("treegrid").getByRole("row").count()).toBe(4);
     expect(await visitor.getByText("no parent").count()).toBe(0);
   });
 });

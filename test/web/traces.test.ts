@@ -59,7 +59,7 @@ describeInBrowser("the pages of traces", () => {
     await client.post(cheap);
     await rowOf(page, /cheap/).waitFor();
     const rows = async () => (await page.getByRole("table").getByRole("link").allInnerTexts()).join(" ");
-    expect(await rows()).toBe("cheap support-agent");
+    await expect.poll(() => rows()).toBe("cheap support-agent");
 
     await page.getByRole("columnheader", { name: "Cost" }).getByRole("button").click();
     await page.getByRole("columnheader", { name: "Cost" }).and(page.locator("[aria-sort=descending]")).waitFor();
@@ -104,9 +104,9 @@ describeInBrowser("the pages of traces", () => {
     const { root, plan, planModel, failed } = await sendAgentTrace(client, { session_name: "keys" });
     const page = await web.open(`/traces/${root.id}`);
     await panel(page).getByText(QUESTION).first().waitFor();
-    expect(await shown(page)).toBe(
-      "[support-agent] plan gpt-4.1-mini load_profile search search_docs search_docs answer gpt-4.1",
-    );
+    await expect
+      .poll(() => shown(page))
+      .toBe("[support-agent] plan gpt-4.1-mini load_profile search search_docs search_docs answer gpt-4.1");
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     expect(searchOf(page)).toEqual({ run: planModel.id });
@@ -114,18 +114,18 @@ describeInBrowser("the pages of traces", () => {
     await page.keyboard.press("ArrowLeft");
     expect(searchOf(page)).toEqual({ run: plan.id });
     await page.keyboard.press("ArrowLeft");
-    expect(await shown(page)).toBe("support-agent [plan] search search_docs search_docs answer gpt-4.1");
+    await expect.poll(() => shown(page)).toBe("support-agent [plan] search search_docs search_docs answer gpt-4.1");
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
-    expect(await shown(page)).toContain("plan [gpt-4.1-mini] load_profile");
+    await expect.poll(() => shown(page)).toContain("plan [gpt-4.1-mini] load_profile");
     await page.keyboard.press("k");
     await page.keyboard.press("Enter");
-    expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe("Selected run");
+    await expect.poll(() => page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe("Selected run");
 
     // Only the outputs of the run contain the word.
     await page.getByLabel("Search in the trace").fill("language");
     await page.getByText("1 of 9 runs").waitFor();
-    expect(await shown(page)).toContain("load_profile");
+    await expect.poll(() => shown(page)).toContain("load_profile");
     await page.getByLabel("Search in the trace").fill("");
     await page.getByText("9 runs", { exact: true }).waitFor();
     await page.keyboard.press("Escape");
@@ -133,10 +133,10 @@ describeInBrowser("the pages of traces", () => {
     await page.keyboard.press("/");
     await page.keyboard.type("timeout");
     await page.getByText("1 of 9 runs").waitFor();
-    expect(await shown(page)).toBe("support-agent search search_docs");
+    await expect.poll(() => shown(page)).toBe("support-agent search search_docs");
     await expectAccessible(page);
     await page.keyboard.press("Escape");
-    expect(await page.getByLabel("Search in the trace").inputValue()).toBe("timeout");
+    await expect.poll(() => page.getByLabel("Search in the trace").inputValue()).toBe("timeout");
     await tree(page).focus();
     await page.keyboard.press("End");
     expect(searchOf(page)).toEqual({ run: failed.id, q: "timeout" });
@@ -158,7 +158,7 @@ describeInBrowser("the pages of traces", () => {
     const widthOf = async (name: string) => (await barOf(name).boundingBox())?.width ?? 0;
     await barOf("early").waitFor();
     const before = await widthOf("early");
-    expect(await rowOf(page, /slow/).innerText()).toContain("pending");
+    await expect.poll(() => rowOf(page, /slow/).innerText()).toContain("pending");
     await expect.poll(() => widthOf("early")).toBeLessThan(before);
     const late = run({ name: "late", ...fields, trace_id: root.id, parent_run_id: root.id });
     const events = [{ name: "new_token", time: new Date(Date.parse(start_time) + 1_000).toISOString() }];
@@ -167,7 +167,7 @@ describeInBrowser("the pages of traces", () => {
     await client.json("PATCH", `/runs/${root.id}`, { end_time: new Date().toISOString(), outputs: { answer: "done" } });
     await panel(page).getByText("done").waitFor();
     await page.getByRole("heading", { name: "slow", level: 1 }).waitFor();
-    expect(await rowOf(page, /late/).innerText()).toContain("On the critical path");
+    await expect.poll(() => rowOf(page, /late/).innerText()).toContain("On the critical path");
     expect(await rowOf(page, /early/).innerText()).not.toContain("On the critical path");
   });
 
@@ -175,16 +175,16 @@ describeInBrowser("the pages of traces", () => {
     const root = await sendLargeTrace(client, 1_000);
     const page = await web.open(`/traces/${root.id}`);
     await page.getByText("1,001 runs").waitFor();
-    expect(await tree(page).getAttribute("aria-rowcount")).toBe("502");
+    await expect.poll(() => tree(page).getAttribute("aria-rowcount")).toBe("502");
     await page.getByRole("button", { name: "Expand all" }).click();
     await expect.poll(() => tree(page).getAttribute("aria-rowcount")).toBe("1002");
-    expect(await tree(page).getByRole("row").count()).toBeLessThan(60);
+    await expect.poll(() => tree(page).getByRole("row").count()).toBeLessThan(60);
     await tree(page).focus();
     await page.keyboard.press("End");
     await rowOf(page, /^(Collapse|Expand)? ?tool/i)
       .last()
       .waitFor();
-    expect(await tree(page).getByRole("row").count()).toBeLessThan(60);
+    await expect.poll(() => tree(page).getByRole("row").count()).toBeLessThan(60);
     await page.getByRole("button", { name: "Collapse all", exact: true }).click();
     await expect.poll(() => tree(page).getAttribute("aria-rowcount")).toBe("252");
   });
@@ -200,7 +200,7 @@ describeInBrowser("the pages of traces", () => {
     const page = await web.open(`/traces/${root.id}?run=${answerModel.id}`);
     const run = panel(page);
     await run.locator("strong", { hasText: "Settings › Security" }).waitFor();
-    expect(await run.getByRole("list", { name: "Messages" }).first().getByRole("listitem").count()).toBe(3);
+    await expect.poll(() => run.getByRole("list", { name: "Messages" }).first().getByRole("listitem").count()).toBe(3);
     await run.getByText("search_docs").click();
     await run.getByText("Settings › Security › Reset password").waitFor();
     await run.locator("strong", { hasText: "Settings › Security" }).waitFor();
@@ -222,9 +222,9 @@ describeInBrowser("the pages of traces", () => {
     await run.getByRole("button", { name: "Actions for the run" }).click();
     await page.getByRole("menuitem", { name: "Copy as curl" }).click();
     await page.getByText("Command copied").waitFor();
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
-      `curl -s ${web.url}/api/v1/runs/${answerModel.id}`,
-    );
+    await expect
+      .poll(() => page.evaluate("navigator.clipboard.readText()"))
+      .toBe(`curl -s ${web.url}/api/v1/runs/${answerModel.id}`);
   });
 
   it("take feedback on a run, and show it with its statistics", async () => {
@@ -292,9 +292,9 @@ describeInBrowser("the pages of traces", () => {
     await panel(page).getByText("click").first().waitFor();
     await panel(page).getByText("text/html").waitFor();
     for (const tab of ["Details", "JSON"]) await panel(page).getByRole("tab", { name: tab }).click();
-    expect(await page.locator("img").evaluateAll((images) => images.map((image) => image.getAttribute("src")))).toEqual(
-      ["/app/icon.svg"],
-    );
+    await expect
+      .poll(() => page.locator("img").evaluateAll((images) => images.map((image) => image.getAttribute("src"))))
+      .toEqual(["/app/icon.svg"]);
     expect(await page.locator("a[href^='javascript']").count()).toBe(0);
     expect(await page.evaluate("window.hit")).toBe(undefined);
   });

@@ -92,7 +92,7 @@ describe.runIf(packages)("UI components", () => {
       const button = page.getByRole("button", { name: "Paris: 20" });
       await button.click();
       await page.getByRole("button", { name: "Paris: 21" }).waitFor();
-      expect(await page.evaluate(COLOR)).toBe("rgb(255, 0, 0)");
+      await expect.poll(() => page.evaluate(COLOR)).toBe("rgb(255, 0, 0)");
       await page.close();
     });
   });

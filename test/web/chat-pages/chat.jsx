@@ -13,7 +13,10 @@ function useOptions() {
     setThreadId(id);
     history.replaceState(null, "", `#${id}`);
   };
-  return { apiUrl: api, apiKey: key, assistantId: assistant, threadId, onThreadId };
+  const onCreated = () => {
+    window.isRunKnown = true;
+  };
+  return { apiUrl: api, apiKey: key, assistantId: assistant, threadId, onThreadId, onCreated };
 }
 
 /** Lengths that the text of the newest message has had: more than one if it was shown in pieces. */
