@@ -194,8 +194,11 @@ describe("the source", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("has at most 20 entries in a folder", () => {
-    const folders = Map.groupBy(globSync("**/*", { cwd: SRC }), dirname);
+  it.each([
+    ["src", SRC],
+    ["web/src", WEB],
+  ])("has at most 20 entries in a folder of %s", (_, cwd) => {
+    const folders = Map.groupBy(globSync("**/*", { cwd }), dirname);
     const large = [...folders]
       .filter(([, { length }]) => length > 20)
       .map(([folder, { length }]) => `${folder}: ${length}`);

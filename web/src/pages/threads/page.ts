@@ -18,7 +18,7 @@ export const threadsRoute = createRoute({
     order: search.order === "asc" ? search.order : undefined,
   }),
   component: lazyRouteComponent(
-    whenOnline(() => import("./threads-page.tsx")),
+    whenOnline(() => import("./list/threads-page.tsx")),
     "ThreadsPage",
   ),
 });

@@ -12,6 +12,7 @@ import { type Step, withCounts } from "./steps.ts";
 /** The checkpoints of one branch of a thread, newest first. A click shows the checkpoint's state. */
 export function History({
   steps,
+  isCurrent,
   shown,
   onShow,
   onBranch,
@@ -20,6 +21,8 @@ export function History({
   onMore,
 }: {
   steps: readonly Step[];
+  /** Whether the first step is the newest one. False after a run until the steps are loaded again. */
+  isCurrent: boolean;
   /** ID of the selected checkpoint. Undefined for the newest checkpoint. */
   shown: string | undefined;
   onShow(checkpoint_id: string | undefined): void;
@@ -30,10 +33,8 @@ export function History({
   onMore: (() => void) | undefined;
 }) {
   const at = shown === undefined ? 0 : steps.findIndex(({ checkpoint_id }) => checkpoint_id === shown);
-  const move = (by: number) => {
-    const index = Math.min(Math.max(at + by, 0), steps.length - 1);
-    onShow(index === 0 ? undefined : steps[index]?.checkpoint_id);
-  };
+  const show = (index: number) => onShow(index === 0 && isCurrent ? undefined : steps[index]?.checkpoint_id);
+  const move = (by: number) => show(Math.min(Math.max(at + by, 0), steps.length - 1));
   useKeys({
     j: { does: "Older step", run: () => move(1) },
     k: { does: "Newer step", run: () => move(-1) },
@@ -55,7 +56,7 @@ export function History({
             note={noteOf(step, usual)}
             isTimed={step.run_id === undefined || step.run_id !== steps[index - 1]?.run_id}
             isShown={index === at}
-            onShow={() => onShow(index === 0 ? undefined : step.checkpoint_id)}
+            onShow={() => show(index)}
             onBranch={onBranch}
             onFork={() => onFork(step)}
             onEdit={() => onEdit(step)}

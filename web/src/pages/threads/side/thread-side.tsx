@@ -31,12 +31,16 @@ function Content({ side, model }: { side: Side; model: ThreadModel }) {
   return <ThreadHistory model={model} />;
 }
 
-function ThreadHistory({ model: { thread, history, search, show, showBranch, fork } }: { model: ThreadModel }) {
+function ThreadHistory({ model }: { model: ThreadModel }) {
+  const { thread, history, search, newest, live, show, showBranch, fork } = model;
   const [edited, setEdited] = useState<Step>();
+  const [first] = history.steps;
+  const isNewest = live ? first?.run_id === live.run_id : first?.checkpoint_id === newest.checkpoint?.checkpoint_id;
   return (
     <>
       <History
         steps={history.steps}
+        isCurrent={isNewest || history.branch !== undefined}
         shown={search.checkpoint}
         onShow={(checkpoint) => show({ checkpoint, branch: history.branch }, search.checkpoint !== undefined)}
         onBranch={showBranch}
@@ -73,7 +77,7 @@ function ThreadGraph({ model }: { model: ThreadModel }) {
   };
   return (
     <>
-      <p className="mb-2 text-table text-text-3">Select a node to pause the next runs before it.</p>
+      <p className="mb-2 text-table text-text-3">Select a node to make later runs pause before it.</p>
       <AssistantDrawing
         assistant_id={shown}
         stateOf={stateOf}

@@ -1,13 +1,13 @@
 import { type ReactNode, type Ref, useRef } from "react";
-import { useTarget } from "../../api/target.ts";
-import { useKeys } from "../../frame/keys.ts";
-import { Checkbox, Input } from "../../ui/form/field.tsx";
-import { Select } from "../../ui/form/select.tsx";
-import { useDebounced } from "../../ui/form/use-debounced.ts";
-import { capitalized } from "../../ui/format.ts";
-import { classes } from "../../ui/layout.tsx";
-import { threadsRoute } from "./page.ts";
-import { parseMetadata, THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
+import { useTarget } from "../../../api/target.ts";
+import { useKeys } from "../../../frame/keys.ts";
+import { Checkbox, Input } from "../../../ui/form/field.tsx";
+import { Select } from "../../../ui/form/select.tsx";
+import { useDebounced } from "../../../ui/form/use-debounced.ts";
+import { capitalized } from "../../../ui/format.ts";
+import { classes } from "../../../ui/layout.tsx";
+import { threadsRoute } from "../page.ts";
+import { parseMetadata, THREAD_STATUSES, type ThreadsSearch } from "../thread-filter.ts";
 
 const ANY = "*";
 

@@ -1,11 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { Button } from "../../ui/button.tsx";
-import { count } from "../../ui/format.ts";
-import { Confirm } from "../../ui/overlay/confirm.tsx";
-import { toast } from "../../ui/overlay/toast.tsx";
-import { Progress } from "../../ui/progress.tsx";
-import { deleteThreads } from "./queries.ts";
+import { Button } from "../../../ui/button.tsx";
+import { count } from "../../../ui/format.ts";
+import { Confirm } from "../../../ui/overlay/confirm.tsx";
+import { toast } from "../../../ui/overlay/toast.tsx";
+import { Progress } from "../../../ui/progress.tsx";
+import { deleteThreads } from "../queries.ts";
 
 /** Number of the selected threads, with a button that deletes them. */
 export function ThreadSelection({ chosen, onClear }: { chosen: ReadonlySet<string>; onClear(): void }) {
