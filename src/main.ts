@@ -109,7 +109,7 @@ export async function startThreadmill(
   // An instance of a deployment keeps its traces in an outbox, from which the control plane fetches them.
   const trace_outbox = config.rollout === undefined ? undefined : new TraceOutbox();
   // Traces contain inputs and outputs, and are not encrypted.
-  if (encryption && traces) log.info("runs are not traced, because traces are not encrypted");
+  if (encryption && traces) log.info("runs are not traced: encryption is enabled, and traces cannot be encrypted");
   const traceStore = encryption ? undefined : (trace_outbox ?? (config.only ? undefined : traces));
   const engine_services = { startHost, python, vault: getVault, fetchAs, traceStore, metrics };
   const engine = createEngine(config, database, catalog, engine_services, log);

@@ -32,12 +32,12 @@ class ProjectAuth:
     def __init__(self, exported: Any) -> None:
         """Raises ValueError unless the export is an Auth with an authenticate handler."""
         if not isinstance(exported, Auth):
-            raise ValueError("the export of auth.path is not an Auth object of langgraph_sdk")
+            raise ValueError("the export specified in auth.path is not an Auth object of langgraph_sdk")
         # The class has no public access to its handlers.
         authenticate = exported._authenticate_handler
         if authenticate is None:
             raise ValueError(
-                "the Auth object of auth.path has no authenticate handler: add one with the decorator @auth.authenticate"
+                "the Auth object specified in auth.path has no authenticate handler: add one with the decorator @auth.authenticate"
             )
         self._authenticate: Handler = authenticate
         self._parameters = _parameters(authenticate)

@@ -58,7 +58,7 @@ export class CustomEncryption implements ValueEncryption {
    */
   async start(): Promise<void> {
     const handlers = await this.#registered().catch(() => {
-      throw new ConfigError("The module of encryption.path could not be loaded. See the log for the reason.");
+      throw new ConfigError("The module specified in encryption.path could not be loaded. See the log for the reason.");
     });
     const missing = ["json", "blob"].filter((format) => !handlers.has(format));
     if (missing.length > 0)

@@ -199,8 +199,8 @@ export function createApp(options: AppOptions): App {
 }
 
 /**
- * Returns what a worker serves to the network: its health and its metrics, with all checks of `app`. Graphs and webhooks call `app` itself,
- * within the process. The HTTP app of the project does not get these requests.
+ * Returns the routes that a worker serves to the network: its health and its metrics, with all checks of `app`. The HTTP app of the project
+ * does not get these requests. Graphs and webhooks call `app` itself, within the process.
  */
 export function workerRoutes(app: App, { prefix, log }: Pick<AppOptions, "prefix" | "log">): App {
   const root: App = new OpenAPIHono<Env>();

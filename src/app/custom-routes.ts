@@ -32,7 +32,7 @@ interface Service {
 type Match = (method: string, path: string) => "route" | "middleware" | undefined;
 
 /**
- * Serves the routes of the project's HTTP app before the routes of the service. An app of Hono, Starlette or FastAPI gets the requests that
+ * Serves the routes of the project's HTTP app before the routes of the service. A Hono, Starlette or FastAPI app gets the requests that
  * match a route or a middleware that it declares; an app of any other kind gets those that no route of the service matches.
  */
 export class CustomRoutes {

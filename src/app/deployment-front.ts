@@ -174,7 +174,10 @@ export class DeploymentFront {
     return { caller, onEnd, sender: isUnknown ? { kind: "unknown", user_id } : { kind: "known", user_id, is_admin } };
   }
 
-  /** Checks both headers separately: a key of the project in one must not cause a key of this service in the other to be forwarded. */
+  /**
+   * Checks X-Api-Key and Authorization separately: the credentials of unknown senders are forwarded to the instance, so a sender is known
+   * if only one of them is a credential of this service.
+   */
   async #admitIfKnown({ api_key, bearer, tenant_id }: Credentials): Promise<Admission | undefined> {
     const { access } = this.#options;
     const first = await access.admitIfValid({ api_key, bearer, tenant_id });

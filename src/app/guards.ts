@@ -20,7 +20,7 @@ const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 /**
  * Requires application/json for bodies from web pages, because browsers send other types, such as text/plain, without a preflight. Requests
- * with a custom header, such as Studio's, always have a preflight. Programs send no Origin and are not checked.
+ * with a custom header, such as Studio's, always have a preflight. Non-browser clients send no Origin and are not checked.
  *
  * @param isExempt returns true for requests whose URL contains a secret
  */

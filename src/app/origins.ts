@@ -29,7 +29,7 @@ export interface PageRequest {
 }
 
 /**
- * Decides which web pages may use the service. Programs send no origin and are always accepted.
+ * Decides which web pages may use the service. Non-browser clients send no origin and are always accepted.
  *
  * An open service (without keys) requires no credentials, so any web page could use it. Its agent server and experiments accept loopback
  * and listed origins; the web app and routes of other scopes accept only pages of the service. A closed service requires a key in a
@@ -103,7 +103,7 @@ const isNavigation = ({ method, path, header }: PageRequest): boolean =>
 const isUiScript = ({ method, path, header }: PageRequest): boolean =>
   header("sec-fetch-mode") === "no-cors" && isUiFile(method, path.replace(/^\/deployments\/[^/]+/, ""));
 
-/** Rejects pages of other origins, and sets the CORS headers for the accepted ones. */
+/** Rejects requests from pages of origins that are not allowed, and sets the CORS headers for allowed origins. */
 export function checkOrigin(policy: OriginPolicy, prefix: string, settings: CorsSettings): MiddlewareHandler<Env> {
   const { methods, headers, exposed, max_age_s } = settings;
   const ofPages = cors({

@@ -269,7 +269,7 @@ export function readCors(
   if (allow_credentials)
     throw wrong(
       ".allow_credentials",
-      "must be false: the service does not use cookies, and API keys are sent in a header",
+      "must be false: cookies from pages of other origins are not accepted, and API keys are sent in a header",
     );
   if (max_age !== null && !(Number.isInteger(max_age) && (max_age as number) >= 0))
     throw wrong(".max_age", "must be a whole number of seconds");

@@ -32,7 +32,7 @@ export const ERRORS = {
   encryption_failed: [422, "The encryption module of the project failed: {reason} See the server's log for details."],
   auth_failed: [500, "The authentication module of the project failed. See the server's log for details."],
   missing_scope: [403, "The API key or JWT does not have the required scope {scope}."],
-  workspace_forbidden: [403, "The caller is not a member of the workspace in X-Tenant-Id."],
+  workspace_forbidden: [403, "The caller is not a member of the workspace in X-Tenant-Id: change or omit it."],
   workspace_needed: [
     403,
     "The caller belongs to several workspaces, so the request requires workspace specification: send the workspace ID in X-Tenant-Id.",
@@ -60,7 +60,7 @@ export const ERRORS = {
   ],
   assistant_without_messages: [
     404,
-    'The assistant "{assistant_id}" cannot be used with A2A: the input of its graph has no messages.',
+    'The assistant "{assistant_id}" cannot be used with A2A: the input of its graph has no messages field.',
   ],
   graph_not_found: [404, 'Graph "{graph_id}" not found. Deployed graphs: {graphs}.'],
   graph_unavailable: [422, 'The graph "{graph_id}" could not be loaded: {reason}'],

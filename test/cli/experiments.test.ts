@@ -401,7 +401,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "a.csv: invalid CSV: Invalid Record Length: expect 2, got 1 on line 3",
       ],
       ["an object column", "a.csv", "inputs\nx\n", DATASET, 'line 2: column "inputs" must be a JSON object, not "x".'],
-      ["no results", "a.json", { experiment_name: "x" }, [], 'a.json: the file has no list "results"'],
+      ["no results", "a.json", { experiment_name: "x" }, [], 'a.json: the file has no "results" list'],
       ["other results", "a.json", { results: 1 }, [], 'a.json: the file must contain exactly one list "results"'],
       ["a cut off file", "a.json", '{"results": [{"a": 1}', [], "a.json: invalid JSON: the file is incomplete"],
       [

@@ -77,7 +77,7 @@ describe("a setting", () => {
     [{ THREADMILL_ROLE: "both" }, '--role (or THREADMILL_ROLE) must be one of all, api, worker, but is "both".'],
     [
       { THREADMILL_ROLE: "api", DATABASE_URL: "postgres://a/a", THREADMILL_ROLLOUT: "7" },
-      "--role (or THREADMILL_ROLE) is api, but an instance of a deployment serves requests and executes runs: ",
+      "--role (or THREADMILL_ROLE) is api, but a deployment instance must serve requests and execute runs in one process: ",
     ],
   ])("is refused in one sentence: %j", (env, message) => {
     expect(() => read(env as Record<string, string>)).toThrow(message);
@@ -86,7 +86,7 @@ describe("a setting", () => {
   it("selects no role with dev, which does everything in one process", () => {
     const env = { DATABASE_URL: "postgres://a/a" };
     expect(() => readConfig("dev", { ...FLAGS, role: "api" }, env)).toThrow(
-      '--role (or THREADMILL_ROLE) is api, but "threadmill dev" does everything in one process: ',
+      '--role (or THREADMILL_ROLE) is api, but "threadmill dev" always runs in a single process: ',
     );
     expect(readConfig("serve", { ...FLAGS, role: "api" }, env)).toMatchObject({ role: "api", reconciles: true });
     expect(readConfig("serve", { ...FLAGS, role: "worker" }, env)).toMatchObject({ role: "worker", reconciles: false });

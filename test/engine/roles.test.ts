@@ -152,7 +152,7 @@ describe.runIf(databases.includes("postgres"))("processes with different roles",
       (await metrics()).includes('threadmill_runs{status="pending"} 2\n'),
     );
     await until("the log names the problem", async () =>
-      api.output().includes("runs are waiting and no process executes runs: start a worker"),
+      api.output().includes("runs are waiting, but no process is executing runs: start a worker"),
     );
     expect(await get(api, pathOf(run))).toMatchObject({ status: "pending" });
     const [scaled] = loadAllYaml(readFileSync(KEDA, "utf8")) as {

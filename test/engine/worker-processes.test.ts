@@ -154,7 +154,7 @@ describe("worker processes", () => {
   const shared = sharing("sqlite");
 
   it.each([
-    ["of dev", ["--workers", "1"], "dev" as const, /everything in one process/],
+    ["of dev", ["--workers", "1"], "dev" as const, /always runs in a single process/],
     ["of a process with a role", ["--workers", "1", "--role", "api"], "serve" as const, /omit the role/],
   ])("%s are refused", async (_, flags, command, reason) => {
     const options = { config: CONFIG, data: shared.gate("data"), port: 0, command, flags };

@@ -457,7 +457,7 @@ describe("a FilterError states the position and the error", () => {
     ['eq(reference_example, §"x")', "reference_example requires a quoted UUID, or null;"],
     ['eq(feedback_score, §"high")', "feedback_score requires a number, or null;"],
     ['gt(metadata_value, §"5")', 'gt compares only numbers and times, but the string "5" is neither.'],
-    ['gt(§name, "a")', "gt does not support name: the fields that have an order are latency, start_time,"],
+    ['gt(§name, "a")', "gt does not support name: gt can be used only with latency, start_time,"],
     ['lt(§id, "a")', "lt does not support id"],
     ['eq(§tags, "a")', 'eq does not support tags: tags are a list; use has(tags, "a").'],
     ['in(§tags, ["a"])', "in does not support tags"],

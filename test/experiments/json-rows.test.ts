@@ -209,8 +209,8 @@ describe("the limits of a document", () => {
       const refused = (max_row_bytes: number, max_rest_bytes: number) =>
         read(document, [size], { max_row_bytes, max_rest_bytes });
       expect(refused(11, 25)).toHaveProperty("rows.length", 3);
-      expect(refused(10, 25)).toBe("has more than 10 bytes in row 1 at byte 37");
-      expect(refused(9, 25)).toBe("has more than 9 bytes in row 0 at byte 25");
+      expect(refused(10, 25)).toBe("has more than 10 bytes in row 1, which starts at byte 37");
+      expect(refused(9, 25)).toBe("has more than 9 bytes in row 0, which starts at byte 25");
       expect(refused(11, 24)).toBe(
         'has more than 24 bytes outside the rows of "results": the value at byte 66 exceeds the limit',
       );
@@ -222,7 +222,9 @@ describe("the limits of a document", () => {
 
   it("are reported before the end of a value that is too long", () => {
     const limits = { max_row_bytes: 50, max_rest_bytes: 50 };
-    expect(read(`{"results":["${"x".repeat(100)}`, [1], limits)).toBe("has more than 50 bytes in row 0 at byte 12");
+    expect(read(`{"results":["${"x".repeat(100)}`, [1], limits)).toBe(
+      "has more than 50 bytes in row 0, which starts at byte 12",
+    );
     expect(read(`{"${"x".repeat(100)}`, [1], limits)).toMatch(/^has more than 50 bytes outside the rows/);
     expect(read(`{"a":${"1".repeat(100)}`, [1], limits)).toMatch(/^has more than 50 bytes outside the rows/);
   });

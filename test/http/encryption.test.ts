@@ -244,7 +244,9 @@ describe.each(databases)("encryption.path on %s", (database) => {
     await service.threadmill.stop();
     const startOn = (config: string) => start(config, {}, service.database);
     await expect(startOn("test/graphs/encryption/plain.json")).rejects.toThrow(/^The database contains values/);
-    await expect(startOn("test/graphs/encryption/broken.json")).rejects.toThrow(/^The module of encryption\.path/);
+    await expect(startOn("test/graphs/encryption/broken.json")).rejects.toThrow(
+      /^The module specified in encryption\.path/,
+    );
     service = await start(CONFIG, KEY, service.database, { ...INTERVALS, auth_timeout_ms: 3_000 });
     const stuck = contextOf({ tenant: "stuck" });
     expect(await service.request("POST", "/threads", { metadata: { secret: MARKER } }, stuck)).toMatchObject({

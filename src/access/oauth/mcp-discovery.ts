@@ -150,7 +150,7 @@ async function register(context: ProviderContext, as: oauth.AuthorizationServer,
   const method = AUTH_METHODS.find((known) => known === token_endpoint_auth_method);
   if (!method)
     throw new DiscoveryError(
-      `the authorization server ${as.issuer} requires a client authentication method that is not supported. Supported methods: ${AUTH_METHODS.join(", ")}.`,
+      `the authorization server ${as.issuer} requires the client authentication method ${JSON.stringify(token_endpoint_auth_method)}, which is not supported. Supported methods: ${AUTH_METHODS.join(", ")}.`,
     );
   return { client_id, client_secret: client_secret as string | undefined, token_endpoint_auth_method: method };
 }

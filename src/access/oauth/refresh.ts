@@ -140,7 +140,7 @@ async function stateAfterChange(context: VaultContext, { tenant_id, token_id }: 
   if (!current) return { status: "deleted" };
   return unlessExpired(context, current, {
     status: "unavailable",
-    reason: "the token was changed, or another refresh of it was started, during the refresh",
+    reason: "the token was changed, or another refresh was started, while this refresh was in progress",
   });
 }
 

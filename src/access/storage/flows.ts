@@ -30,8 +30,8 @@ export const claimFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined>
 /**
  * Ends a claimed flow and deletes its verifier. Returns undefined if the flow was cancelled in the meantime.
  *
- * Lock order: a transaction that locks both flows and tokens locks the flows first. This prevents deadlocks. Moreover, a deletion of tokens
- * either finds the flow open and cancels it, or finds the token that the flow created.
+ * Lock order: a transaction that locks both flows and tokens locks the flows first. This prevents deadlocks, and a deletion of tokens either
+ * finds the flow open and cancels it, or finds the token that the flow created.
  */
 export const endFlowIfClaimed = (
   tx: Tx,

@@ -73,7 +73,7 @@ const resumeEntry = z.object({
 const forwardedProps = z.object({
   command: optional(command).openapi({
     description:
-      "Command for the graph. A `resume` text that is JSON is parsed. `resume` of the request takes precedence.",
+      "Command for the graph. If its `resume` is a string that contains JSON, the string is parsed. The `resume` field of the request takes precedence.",
   }),
   config: withDefault(Config, {}),
   context: optional(jsonObject).openapi({ description: "Static context of the graph (`context` of a run)." }),
@@ -89,7 +89,9 @@ export const runAgentInput = z
       description:
         "The UUID of a thread, or any other text that identifies a thread. The thread is created if it does not exist.",
     }),
-    runId: id.openapi({ description: "Repeated in the events. The server gives the run another ID." }),
+    runId: id.openapi({
+      description: "The client's ID for the run, returned in the events. The server assigns its own ID to the run.",
+    }),
     protocolVersion: optional(z.string()),
     state: optional(jsonObject).openapi({
       description: "State of the client. Keys whose values differ from the thread's state become input.",
@@ -117,7 +119,10 @@ export const agUiRoutes = routeGroup("AG-UI", {
     responses: {
       200: {
         ...eventStream("AG-UI events, from RUN_STARTED to RUN_FINISHED or RUN_ERROR."),
-        headers: responseHeaders({ "Content-Location": "Path of the run. Absent if an open interrupt is repeated." }),
+        headers: responseHeaders({
+          "Content-Location":
+            "Path of the run. Absent if no run is created because the thread has an open interrupt, which is sent again.",
+        }),
       },
       ...errorResponses(404, 409, 413, 422),
     },

@@ -70,11 +70,11 @@ const RunPreview = z
   .object({
     run_id: uuid,
     input: nullable(z.string()).openapi({
-      description: "The last message of the user, the main field, or the beginning of the input as JSON.",
+      description: "The last user message, a text field such as `question`, or the beginning of the input as JSON.",
     }),
     output: nullable(z.string()).openapi({
       description:
-        "The last message of the model, the main field, or the beginning of the final state as JSON. Null for an active or failed run.",
+        "The last model message, a text field such as `answer`, or the beginning of the final state as JSON. Null for an active or failed run.",
     }),
   })
   .openapi("RunPreview");
@@ -142,14 +142,14 @@ const RunMonitoring = z
     bucket_ms: z.int().openapi({ description: "Length of a bucket in milliseconds." }),
     incomplete_until: nullable(timestamp).openapi({
       description:
-        "Null if all ended runs of the range were counted. Otherwise, only the 50,000 runs that ended last were counted: all those that ended after this time.",
+        "Null if all ended runs of the range were counted. Otherwise, only the 50,000 most recently ended runs were counted, that is, all runs that ended after this time.",
     }),
     total: z.object(runSeries),
     assistants: z.array(AssistantRuns).openapi({ description: "The 100 assistants with the most ended runs." }),
   })
   .openapi("RunMonitoring", {
     description:
-      "Runs are counted in the bucket in which they ended. The duration of a run is the time from its first start to its end, in milliseconds. Its queue time is the time from its creation, or from its scheduled start if later, to its first start. Both are null if no run has started. Percentiles use linear interpolation. Rolled-back runs are not counted.",
+      "Runs are counted in the bucket in which they ended. The duration of a run is the time from its first start to its end, in milliseconds. Its queue time is the time from its creation, or from its scheduled start if later, to its first start. Percentiles use linear interpolation, and are null if none of the counted runs has started. Rolled-back runs are not counted.",
   });
 export type RunMonitoring = z.output<typeof RunMonitoring>;
 
@@ -180,8 +180,10 @@ export const appRunRoutes = routeGroup("Web app", {
   getRunMonitoring: {
     method: "get",
     path: "/app/api/runs/monitoring",
-    summary: "Get numbers, durations and queue times of ended runs over time",
+    summary: "Get counts, durations and queue times of ended runs over time",
     request: { query: MonitoringQuery },
-    responses: { 200: jsonResponse(RunMonitoring, "The numbers of 60 to 90 buckets, of all runs and by assistant.") },
+    responses: {
+      200: jsonResponse(RunMonitoring, "Statistics in 60 to 90 buckets, for all runs and for each assistant."),
+    },
   },
 });

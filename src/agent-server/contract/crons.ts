@@ -214,7 +214,7 @@ export const cronRoutes = routeGroup("Crons", {
     path: "/runs/crons/{cron_id}",
     summary: "Update a cron",
     description:
-      "If the update changes what the runs get (input, config, metadata, webhook and so on), later runs have the user and the permissions of the caller.",
+      "If the update changes request fields of the runs (input, config, metadata, webhook and so on), later runs use the identity and permissions of the caller.",
     request: { params, body: jsonBody(cronPatch) },
     responses: { 200: jsonResponse(Cron, "The updated cron."), ...errorResponses(404, 422) },
   },

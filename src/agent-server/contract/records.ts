@@ -85,7 +85,7 @@ export const Interrupt = z
     id: z.string(),
     value: z.unknown().optional(),
     response_schema: jsonObject.nullish().openapi({
-      description: "JSON Schema of the expected response. Interrupts of Python graphs without one have null.",
+      description: "JSON Schema of the expected response. For Python graphs, null if the interrupt has no schema.",
     }),
     namespace: z
       .array(z.string())

@@ -49,9 +49,9 @@ export const agentServerInfo = {
     { name: "Crons", description: "Runs on a schedule." },
     { name: "Webhooks", description: "Delivery of the requests that are sent to webhook URLs when runs end." },
     { name: "Store", description: "JSON objects shared by graphs and clients." },
-    { name: "UI", description: "The project's React components, which pages load." },
+    { name: "UI", description: "The project's React components, for use in web pages." },
     { name: "AG-UI", description: "Runs for clients of the AG-UI protocol, such as CopilotKit." },
-    { name: "A2A", description: "Assistants as agents for other agents, over the Agent2Agent protocol." },
+    { name: "A2A", description: "Access to assistants over the Agent2Agent (A2A) protocol." },
     { name: "System", description: "Server health and version." },
   ],
 };

@@ -32,7 +32,7 @@ export const eventSelection = z
     }),
     since: optional(z.int().min(0)).openapi({
       description:
-        "`seq` of the last received event: the stream continues after it. 0 streams all stored events. Without it, the stream starts with the run that is active or waits for a response.",
+        "`seq` of the last received event; the stream continues after it. 0 streams all stored events. If omitted, the stream starts with the most recently started run. If that run has ended and another run has been accepted since, the stream starts with the later run.",
     }),
   })
   .openapi("EventSelection");
@@ -82,7 +82,7 @@ const meta = z.object({
   applied_through_seq: z
     .int()
     .optional()
-    .openapi({ description: "The events of the command's run have a higher `seq`." }),
+    .openapi({ description: "The events of the command's run have a `seq` higher than this value." }),
 });
 
 export const protocolResponse = z
@@ -130,7 +130,7 @@ export const threadProtocolRoutes = routeGroup("Thread Protocol", {
     path: "/threads/{thread_id}/stream/events",
     summary: "Send commands and receive events through a WebSocket",
     description:
-      "Each message is one command. `subscription.subscribe` has the parameters of an event selection and streams its events, until `subscription.unsubscribe`.",
+      "Each message is one command. `subscription.subscribe` takes an event selection as its parameters and streams the matching events until `subscription.unsubscribe`.",
     request: { params: threadParams },
     responses: { 101: { description: "The WebSocket is open." }, ...errorResponses(422) },
   },

@@ -20,7 +20,10 @@ export const uiRoutes = routeGroup("UI", {
       ),
     },
     responses: {
-      200: { description: "Elements that load the files.", content: { "text/html": { schema: z.string() } } },
+      200: {
+        description: "HTML elements that load the files of the component.",
+        content: { "text/html": { schema: z.string() } },
+      },
       ...errorResponses(404, 422, 502),
     },
   },

@@ -236,7 +236,7 @@ function queueWatch({ search }: Database, log: Log): BackgroundService {
     } else if (!isStuck) {
       isStuck = true;
       const pending = await countActiveRuns(search, "pending");
-      log.warn({ pending, oldest_due_ms }, "runs are waiting and no process executes runs: start a worker");
+      log.warn({ pending, oldest_due_ms }, "runs are waiting, but no process is executing runs: start a worker");
     }
   };
   return periodicService(QUEUE_WATCH_INTERVAL_MS, check, (error) => log.error({ error }, "reading the queue failed"));

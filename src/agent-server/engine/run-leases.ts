@@ -153,7 +153,9 @@ export class Rescue {
         .catch((error) =>
           settleUnencrypted(this.#options, run, error, run.cancel_action === null ? undefined : "cancelled"),
         )
-        .catch((error) => log.error({ error, run_id: run.run_id }, "ending a lost run failed"));
+        .catch((error) =>
+          log.error({ error, run_id: run.run_id }, "failed to end a run whose process exited or disconnected"),
+        );
     return runs.map(({ run_id }) => run_id);
   }
 

@@ -39,5 +39,8 @@ export type AppQuery =
    */
   | { kind: "app"; origin?: string; has_body?: boolean; user?: string | undefined; request: FetchRequest };
 
-/** The routes and middleware that an app of Hono, Starlette or FastAPI declares; null for another app. Paths are in Hono's syntax. Method `ALL` matches every method. */
+/**
+ * The routes and middleware that a Hono, Starlette or FastAPI app declares; null for any other kind of app. Paths are in Hono's syntax. Method
+ * `ALL` matches every method.
+ */
 export type AppRoutes = readonly { method: string; path: string; is_middleware: boolean }[] | null;

@@ -232,7 +232,7 @@ export class HostPool implements BackgroundService {
 
   /** Replaces a host, because only its end stops the code of a run that has ended. Its other runs continue in another host. */
   #retire(host: PooledHost, run_id: string): void {
-    this.#options.log.warn({ run_id }, "code of a stopped run still executes; its graph host is replaced");
+    this.#options.log.warn({ run_id }, "code of a stopped run is still executing; replacing its graph host");
     host.retiring = true;
     this.#fill();
     if (host.runs.size === 0) {

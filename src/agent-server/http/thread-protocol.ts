@@ -226,7 +226,7 @@ class ThreadSocket {
       this.#position ??= after;
       void this.#stream(events, reader.signal);
     } else {
-      reader.abort(new Error("The reader of the connection has these events."));
+      reader.abort(new Error("The existing reader of the connection already covers these events."));
       await events.return(undefined);
     }
     this.#subscriptions.set(subscription_id, { isSelected: selector(filter), seen: after });
@@ -276,7 +276,7 @@ class ThreadSocket {
   async #fail(id: number | null, error: unknown): Promise<void> {
     const invalid = error instanceof JsonError && new CommandError("invalid_argument", `The message ${error.message}.`);
     const isKnown = invalid || error instanceof CommandError || error instanceof ApiError;
-    if (!isKnown) this.#options.log.error({ error }, "command of a thread failed");
+    if (!isKnown) this.#options.log.error({ error }, "thread protocol command failed");
     await this.#send(errorResponse(id, invalid || error));
     if (error instanceof ApiError && error.code === "thread_not_found")
       this.#socket.close(CLOSE_CODES.not_found, "The thread does not exist.");

@@ -51,8 +51,8 @@ function backendOf(config: Config, log: Log, { name, exporter, protocol, ...sign
   if (exporter !== "otlp") return refuse(`the exporter is ${exporter}, not otlp`);
   if (!url || !/^https?:$/.test(url.protocol)) return refuse("the endpoint is not an http or https URL");
   if (protocol !== "http/protobuf" && protocol !== "http/json")
-    return refuse(`the protocol is ${protocol}, not http/protobuf or http/json`);
-  if (isOwn(url, config)) return refuse(`the endpoint is this service, which already has the ${name}`);
+    return refuse(`the protocol ${protocol} is not supported: use http/protobuf or http/json`);
+  if (isOwn(url, config)) return refuse(`the endpoint is this service, which does not export ${name} to itself`);
   return {
     url: url.href,
     protocol,

@@ -96,7 +96,8 @@ export const deploymentSettings = {
   }),
   kubernetes_pull_secrets: setting("THREADMILL_KUBERNETES_PULL_SECRETS", readObjectNames, {
     default: "",
-    meaning: "Comma-separated names of Secrets in the namespace with the credentials to pull images.",
+    meaning:
+      "Comma-separated names of Secrets with the credentials to pull images. They must be in the namespace of the instances.",
   }),
   kubernetes_service_account: setting("THREADMILL_KUBERNETES_SERVICE_ACCOUNT", readObjectName, {
     shown_default: "no access to the Kubernetes API",

@@ -27,14 +27,14 @@ export const limitSettings = {
   }),
   max_upload_per_user: setting("THREADMILL_MAX_UPLOAD_PER_USER", bytes, {
     meaning:
-      "Maximum size of all request bodies of a minute, per user and process, for the same users. While it is exceeded, requests with a body are rejected. Source archives of deployments do not count.",
+      "Maximum total size of request bodies per minute, per user and process, for the same users as `THREADMILL_MAX_OPEN_PER_USER`. While it is exceeded, requests with a body are rejected. Source archives of deployments do not count.",
   }),
   max_upload_per_workspace: setting("THREADMILL_MAX_UPLOAD_PER_WORKSPACE", bytes, {
     meaning: "The same for all users of a workspace together.",
   }),
   max_pending_runs: setting("THREADMILL_MAX_PENDING_RUNS", count, {
     meaning:
-      "Maximum number of pending runs in a workspace, including those that start later. Runs that would exceed it are rejected, and runs of crons are skipped. Concurrent requests on Postgres can exceed it by a few runs.",
+      "Maximum number of pending runs in a workspace, including runs scheduled for a later time. Runs that would exceed it are rejected, and runs of crons are skipped. Concurrent requests on Postgres can exceed it by a few runs.",
   }),
   max_pending_runs_per_user: setting("THREADMILL_MAX_PENDING_RUNS_PER_USER", count, {
     meaning:

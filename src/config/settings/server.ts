@@ -15,10 +15,10 @@ import {
 
 const MAX_BODY_BYTES = 2 ** 31;
 
-/** Settings of the server: addresses, access, limits and retention. */
-/** More processes than a machine has cores only use its memory. */
+/** More processes than cores use memory without adding throughput. */
 const MAX_WORKERS = 64;
 
+/** Settings of the server: addresses, access, limits and retention. */
 export const serverSettings = {
   host: setting(["--host <address>", "THREADMILL_HOST"], text, {
     visibility: "public",
@@ -40,7 +40,7 @@ export const serverSettings = {
   public_url: setting("THREADMILL_PUBLIC_URL", readPublicUrl, {
     visibility: "public",
     meaning:
-      "URL at which browsers reach the service, including any path prefix, such as `https://agents.example.com`. OAuth providers redirect users there. By default, a server on loopback uses the URL of the request (graphs use `http://localhost:<port>`); other servers require a `default_redirect_uri` for each provider.",
+      "URL at which browsers reach the service, including any path prefix, such as `https://agents.example.com`. OAuth providers redirect users there. By default, a server on loopback uses the URL of the request, or `http://localhost:<port>` for OAuth flows that a run starts; other servers require a `default_redirect_uri` for each provider.",
   }),
   api_keys: setting("API_KEYS", list, {
     visibility: "public",
@@ -77,7 +77,7 @@ export const serverSettings = {
   upload_limit_bytes: setting("THREADMILL_MAX_UPLOAD", size(1024, MAX_BODY_BYTES), {
     default: "200MB",
     meaning:
-      "Maximum size of an experiment upload, and of a trace request body after decompression. As sent, a trace request body is limited to 64 MiB. Experiment uploads are not kept in memory.",
+      "Maximum size of an experiment upload, and of a trace request body after decompression. Before decompression, a trace request body is limited to 64 MiB. Experiment uploads are not kept in memory.",
   }),
   source_limit_bytes: setting("THREADMILL_MAX_SOURCE", size(1024, MAX_BODY_BYTES), {
     default: "200MiB",
@@ -90,7 +90,7 @@ export const serverSettings = {
   run_retention_ms: setting("THREADMILL_RUN_RETENTION", duration(0, MAX_RETENTION_MS), {
     shown_default: "until the thread is deleted",
     meaning:
-      "Retention period of ended runs on threads. A deleted run no longer appears in the lists of its thread, and joining it returns 404. The thread keeps its state and history, and traces have their own retention. A run is deleted after its events (RESUMABLE_STREAM_TTL_SECONDS). See [threads.md](threads.md#retention).",
+      "Retention period of ended runs on threads. A deleted run no longer appears in the lists of its thread, and joining it returns 404. The thread keeps its state and history, and traces have their own retention. A run is never deleted before its events expire (RESUMABLE_STREAM_TTL_SECONDS). See [threads.md](threads.md#retention).",
   }),
   trace_retention_days: setting("THREADMILL_TRACE_DAYS", integer(1, 36_500), {
     default: "14",
@@ -106,7 +106,7 @@ export const serverSettings = {
     visibility: "public",
     default: "all",
     meaning:
-      "What the process does: `all`; `api` serves HTTP and executes no runs; `worker` executes runs and serves only `/ok` and `/metrics`. `api` and `worker` require Postgres, or `--share-data`. See [Scaling](scaling.md#roles).",
+      "What the process does: `all` serves HTTP and executes runs; `api` serves HTTP and executes no runs; `worker` executes runs and serves only `/ok` and `/metrics`. `api` and `worker` require Postgres, or `--share-data`. See [Scaling](scaling.md#roles).",
   }),
   workers: setting(["--workers <number>", "THREADMILL_WORKERS"], integer(0, MAX_WORKERS), {
     visibility: "advanced",
@@ -153,10 +153,11 @@ export function requireRole(
   const refuse = (reason: string) => {
     throw new ConfigError(`--${name} (or ${variable}) is ${workers || role}, but ${reason}`);
   };
-  if (command === "dev") refuse('"threadmill dev" does everything in one process: use "threadmill serve", or omit it.');
+  if (command === "dev")
+    refuse('"threadmill dev" always runs in a single process: use "threadmill serve", or omit this setting.');
   if (rollout !== undefined)
     refuse(
-      `an instance of a deployment serves requests and executes runs: remove ${variable} from the secrets or the image of the deployment.`,
+      `a deployment instance must serve requests and execute runs in one process: remove ${variable} from the secrets or the image of the deployment.`,
     );
   if (workers > 0 && role !== "all")
     refuse(`--role is ${role}: omit the role of a process that has worker processes, or omit --workers.`);

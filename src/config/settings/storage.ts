@@ -19,7 +19,7 @@ export const storageSettings = {
     secret: true,
     shown_default: "none",
     meaning:
-      "URL of PgBouncer in transaction mode, in front of the same Postgres database. All queries use it. One connection per process, for notifications, and those of deployments continue to use `--database-url`.",
+      "URL of PgBouncer in transaction mode, in front of the same Postgres database. All queries use it. The notification connection of each process and all connections of deployments still use `--database-url`.",
   }),
   data_dir: setting(["--data <folder>", "THREADMILL_DATA"], (folder) => resolve(folder), {
     visibility: "public",
@@ -44,7 +44,7 @@ export const storageSettings = {
     default: "0",
     shown_default: "off",
     meaning:
-      "Allow several processes on one machine to use the same data folder. Every process must enable this setting. A deployment's revisions use it during a rollout.",
+      "Allow several processes on one machine to use the same data folder. Every process must enable this setting. Instances of deployments run with it, because a rollout starts new instances before it stops the old ones.",
   }),
 };
 

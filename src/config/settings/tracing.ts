@@ -47,7 +47,7 @@ export const tracingSettings = {
     meaning: "`service.name` of the exported traces.",
   }),
   otlp_resource: setting("OTEL_RESOURCE_ATTRIBUTES", pairs, {
-    meaning: "Attributes of the resource of the exported traces, such as `deployment.environment=prod,team=blue`.",
+    meaning: "Resource attributes of the exported traces, such as `deployment.environment=prod,team=blue`.",
   }),
   otlp_exporter: setting("OTEL_TRACES_EXPORTER", text, {
     default: "otlp",
@@ -56,7 +56,7 @@ export const tracingSettings = {
   otlp_metrics_exporter: setting("OTEL_METRICS_EXPORTER", text, {
     shown_default: "`otlp` if `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT` is set, else `none`",
     meaning:
-      "`otlp` to also send the [metrics](configuration.md#monitoring) of the process to the backend, or `none`. The default differs from OpenTelemetry's, because many backends of traces accept no metrics.",
+      "`otlp` to also send the [metrics](configuration.md#monitoring) of the process to the backend, or `none`. The default differs from OpenTelemetry's, because many tracing backends do not accept metrics.",
   }),
   otlp_metrics_endpoint: setting("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", text, {
     meaning:
@@ -64,15 +64,15 @@ export const tracingSettings = {
   }),
   otlp_metrics_headers: setting(["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"], pairs, {
     secret: true,
-    meaning: "HTTP headers of the requests with metrics.",
+    meaning: "HTTP headers of metric exports.",
   }),
   otlp_metrics_protocol: setting(["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"], text, {
     default: "http/protobuf",
-    meaning: "Protocol of the requests with metrics: `http/protobuf` or `http/json`.",
+    meaning: "Protocol of metric exports: `http/protobuf` or `http/json`.",
   }),
   otlp_metrics_interval_ms: setting("OTEL_METRIC_EXPORT_INTERVAL", integer(1, 86_400_000), {
     default: "60000",
-    meaning: "Milliseconds between two requests with metrics.",
+    meaning: "Interval between metric exports, in milliseconds.",
   }),
   otlp_disabled: setting("OTEL_SDK_DISABLED", isTrue, {
     default: "false",

@@ -157,7 +157,7 @@ export const deploymentRoutes = {
     tags,
     request: { query: z.object({ deployment_ids: z.array(laxUuid).min(1).max(1000) }) },
     responses: {
-      200: jsonResponse(BatchDeleted, "All deployments are being deleted."),
+      200: jsonResponse(BatchDeleted, "All deployments in the request are being deleted."),
       207: jsonResponse(
         BatchDeleted,
         "Some deployments do not exist. All existing deployments in the request are being deleted.",

@@ -167,7 +167,7 @@ export const Revision = z
     source_revision_config: SourceRevisionConfig,
     can_redeploy: z.boolean().openapi({
       description:
-        "Whether the revision was `DEPLOYED` before and its build still exists. While another revision is in progress, redeployment fails even if this field is true.",
+        "Whether the revision has been `DEPLOYED`, still has its build, and is not in progress. While another revision is in progress, redeployment fails even if this field is true.",
     }),
     created_at: timestamp,
     updated_at: timestamp,

@@ -25,7 +25,7 @@ export const controlPlaneDocument = {
     {
       name: "Listeners (v2)",
       description:
-        "Listeners: agents that deploy to other clusters. This service stores listeners but does not use them.",
+        "Listeners: processes that deploy to other clusters. This service stores listeners but does not use them.",
     },
     { name: "Integrations (v1)", description: "GitHub applications." },
     { name: "Logs (v1)", description: "Logs in the format that the command-line clients expect." },

@@ -220,7 +220,7 @@ async function requireListener(tx: Tx, caller: Caller, { listener_id, listener_c
   });
 }
 
-/** Every attempt after the first appends 24 random bits to the slug. */
+/** A collision after the first attempt is improbable: the slugs after it end with 24 random bits. */
 const MAX_ATTEMPTS = 5;
 
 async function insertUnderFreeSlug(tx: Tx, deployment: Omit<NewDeployment, "slug">): Promise<DeploymentRow> {

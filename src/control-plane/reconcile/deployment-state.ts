@@ -12,7 +12,7 @@ export interface DeploymentState {
   /** Revisions in progress, the active revision, and revisions with instances; ordered by `seq`. */
   revisions: readonly RevisionRow[];
   instances: readonly InstanceRow[];
-  /** Time of the last log line from the revision that is being deployed, if within `progress_ms`. */
+  /** Time of the last log line from the revision that is being deployed; undefined if it is older than `progress_ms`. */
   last_line_at: number | undefined;
 }
 

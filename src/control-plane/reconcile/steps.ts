@@ -30,7 +30,7 @@ export interface InstanceJob {
   revision: RevisionRow;
 }
 
-/** Work that takes longer than a transaction: driver calls, and the monitoring of instances. */
+/** Work that is too slow for a transaction and is done outside it: driver calls, and the monitoring of instances. */
 export type Job =
   | InstanceJob
   | { kind: "build"; revision: RevisionRow }

@@ -40,7 +40,7 @@ const ComparedRowsQuery = z
     text: optional(z.string()).describe("Words to search for in the example and its runs."),
     filters: experimentFilters.describe("Filter expressions, keyed by experiment ID."),
     preview: optional(z.object({ inputs: optional(z.string()), outputs: optional(z.string()) })).describe(
-      "Top-level keys whose values are previewed; `$` is the complete payload as JSON. Default: the last message of the user or of the model, the only text or the main text.",
+      "Top-level keys whose values are previewed; `$` previews the complete payload as JSON. Default: the last message of the user (inputs) or of the model (outputs), else the only value if it is text, else the text under a common key such as `question` or `answer`, else the payload as JSON.",
     ),
     order: optional(order).describe("Sort order. Default: the examples' order in the dataset."),
     example_id: optional(uuidOrHex).describe("ID of an example. Its position in the result is returned in `position`."),

@@ -74,7 +74,7 @@ function readComparison(reader: FilterReader, op: Comparator, at: number): Parse
     return plain(at, op === "eq" ? found : { op: "not", of: found });
   }
   const field = fieldFor(op, name);
-  if (ordered && !hasOrder(field)) throw unsupported(op, name, `the fields that have an order are ${orderedFields()}`);
+  if (ordered && !hasOrder(field)) throw unsupported(op, name, `${op} can be used only with ${orderedFields()}`);
   reader.punctuation(",");
   const token = reader.peek();
   const value = reader.value(field);

@@ -52,7 +52,7 @@ const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
     },
     { ...EVALUATORS, paths: ["/runs/rules", "/runs/rules/decision-models"] },
     {
-      feature: "Resolution of project addresses",
+      feature: "The session resolutions API",
       instead: "Find the session by name with /api/v1/sessions?name=.",
       paths: ["/sessions/resolutions"],
     },

@@ -195,7 +195,7 @@ async function getLocked(tx: Tx, { tenant_id }: Caller, name: string): Promise<P
 
 const HASH_PREFIX = /^[0-9a-f]{4,64}$/;
 
-/** @param commit `latest`, a tag, an id, or the beginning of a hash; tags take precedence over ids and hashes */
+/** @param commit `latest`, a tag, an id, or a hash prefix; tags take precedence over ids and hashes */
 async function getCommit(tx: Tx, { prompt_no, name }: PromptRow, commit: string): Promise<ListedCommit> {
   const [first] = await findCommits(tx, prompt_no, commit === LATEST ? { latest: true } : { tag: commit });
   if (first) return first;

@@ -69,7 +69,7 @@ const exampleIndexes: Migration = {
 };
 
 /**
- * Adds traced runs. Clients choose the ids of runs, so `experiment_runs.run_id` becomes unique in its workspace instead of everywhere:
+ * Adds traced runs. Clients choose the ids of runs, so `experiment_runs.run_id` becomes unique within its workspace instead of globally:
  * SQLite needs a new table for that. `feedback.experiment_no` is 0 while the run of the feedback is unknown.
  */
 const traces: Migration = {

@@ -209,7 +209,7 @@ export async function listCommits(
   return { rows, total: Number(counted?.total ?? 0) };
 }
 
-/** Finds the latest commit, or commits by tag, id or the beginning of a hash. Returns two commits if this beginning is ambiguous. */
+/** Finds the latest commit, or commits by tag, id or hash prefix. Returns two commits if the prefix is ambiguous. */
 export const findCommits = (
   tx: Tx,
   prompt_no: number,

@@ -14,7 +14,7 @@ import {
 import type { ExperimentRow } from "../storage/schema.ts";
 import type { RunOperation } from "./operation.ts";
 
-/** The session for runs that name no session. */
+/** The session of runs that do not specify one. */
 const DEFAULT_SESSION = "default";
 
 const ADDRESS = /^lrn:agents\/([^/]+)\/environments\/([^/]+)$/;

@@ -18,7 +18,7 @@ export function requestOrigin(req: HonoRequest): string {
   return (url ?? new URL(req.url)).origin;
 }
 
-/** Returns the mount of a request. URLs in the response must start with it, because a proxy may forward this mount only. */
+/** Returns the mount point in the path of a request, or "". URLs in the response start with it: a proxy may forward this mount point only. */
 export const mountOf = ({ req }: Context<Env>, mounts: readonly string[], { prefix }: BaseUrlOptions): string =>
   mounts.find((mount) => mount !== "" && pathBelow(prefix, req.path)?.startsWith(`${mount}/`)) ?? "";
 

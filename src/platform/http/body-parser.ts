@@ -2,10 +2,10 @@ import type { HonoRequest } from "hono";
 import { parseUntrusted } from "../lib/json/json.ts";
 import { WorkerRpc } from "../lib/worker-rpc.ts";
 
-/** Larger bodies are parsed in another thread. Sending a smaller body to a thread takes longer than parsing it. */
+/** Larger bodies are parsed in a worker thread. Sending a smaller body to a thread takes longer than parsing it. */
 const LARGE_BYTES = 256 * 1024;
 
-/** Longer texts of this service are parsed in another thread if little is read from them, because the result is small. */
+/** Longer texts of this service are parsed in a worker thread if little is read from them, because the result is small. */
 const LARGE_LENGTH = 32 * 1024;
 
 type Body = Uint8Array | string;

@@ -59,7 +59,7 @@ export function TargetBar() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each missing target
   useEffect(() => {
     if (!isMissing) return;
-    const reason = mayDeploy ? "is no longer live" : "requires the scope deployments";
+    const reason = mayDeploy ? "is no longer live" : 'requires the scope "deployments"';
     toast(`Deployment "${target}" ${reason}. The pages show the agents of this server.`, { error: true });
     void choose(undefined);
   }, [isMissing]);

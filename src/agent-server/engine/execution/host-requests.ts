@@ -126,7 +126,7 @@ export class HostRequests {
  */
 export type FindToken = (user: RunUser, request: TokenRequest) => Promise<TokenAnswer>;
 
-/** Longer than a refresh (THREADMILL_OAUTH_TIMEOUT, 10 s by default) and than a wait for another caller's refresh (5 s longer). */
+/** Exceeds a token refresh (THREADMILL_OAUTH_TIMEOUT, 10 s by default) and the wait for a refresh by another caller (5 s more). */
 const TIMEOUT_MS = 30_000;
 
 interface TokenRequestOptions {

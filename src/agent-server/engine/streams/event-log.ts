@@ -122,7 +122,7 @@ export class EventLog {
     return row.ended_at === null ? undefined : { status: row.status, output: row.output };
   }
 
-  /** Hints from other processes can be lost, so waits for their runs have a timeout. */
+  /** Notifications from other processes can be lost, so waits for their runs have a timeout. */
   #wait(feed: Feed, updates: Signal): Promise<void> {
     return updates.wait(feed.live ? undefined : this.#poll_ms);
   }

@@ -17,7 +17,7 @@ export interface TraceEnd {
   open_error: string;
 }
 
-/** Stores traces. Calls may be repeated, so implementations are idempotent. */
+/** Stores traces. Calls may be repeated, so implementations must be idempotent. */
 export interface TraceStore {
   /** @param body a body of `POST /runs/batch` */
   store(tenant_id: string, body: Uint8Array): Promise<void>;

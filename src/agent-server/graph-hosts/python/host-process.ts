@@ -108,7 +108,7 @@ function readFrames(socket: Readable, onFrame: (messages: FromProcess[]) => void
     if (rest.length === 0) return;
     parts.push(rest);
     bytes += rest.length;
-    if (bytes > MAX_FRAME_BYTES) socket.destroy(new Error("A message of the Python host is too large."));
+    if (bytes > MAX_FRAME_BYTES) socket.destroy(new Error("A message from the Python host is too large."));
   });
 }
 

@@ -114,7 +114,9 @@ function requireLangGraph({ path, label }: Candidate, { packages }: Probe, proje
   }
   if (!isAtLeast(langgraph, OLDEST_LANGGRAPH)) {
     const command = usesUv ? 'uv add "langgraph>=1.2"' : `${path} -m pip install -U "langgraph>=1.2"`;
-    throw new PythonError(`langgraph ${langgraph} is installed in ${label}, 1.2 or later is required; run: ${command}`);
+    throw new PythonError(
+      `langgraph ${langgraph} is installed in ${label}, but 1.2 or later is required; run: ${command}`,
+    );
   }
 }
 

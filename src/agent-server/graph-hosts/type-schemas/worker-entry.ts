@@ -111,7 +111,7 @@ function optionsOf(project_dir: string, inputs: Set<string>): ts.CompilerOptions
   return options;
 }
 
-/** Whether a file belongs to a package of the project. The project may itself be in a package. */
+/** Whether a file is in `node_modules` of the project. The path is relative, because the project itself may be in `node_modules`. */
 const isInPackage = (path: string, project_dir: string): boolean =>
   /(^|[\\/])node_modules[\\/]/.test(relative(project_dir, path));
 

@@ -39,7 +39,7 @@ export function answerOf({ parts }: UserMessage, interrupts: readonly Interrupt[
     return answer;
   if (first && others.length === 0) return { [first.id]: answer };
   throw new RequestMalformedError(
-    `params.message.parts: the task waits for several answers: send a data part with an object that maps their IDs to values (${ids.join(", ")})`,
+    `params.message.parts: the task has several open interrupts: send a data part with an object that maps interrupt IDs to answers (IDs: ${ids.join(", ")})`,
   );
 }
 
@@ -50,7 +50,7 @@ function answerIn(parts: readonly A2aPart[]): unknown {
   if (first?.$case === "data" && contents.length === 1) return first.value;
   const texts = contents.map((content) => {
     if (content.$case === "text") return content.value;
-    throw new RequestMalformedError("params.message.parts: an answer consists of text parts or of one data part");
+    throw new RequestMalformedError("params.message.parts: an answer must consist of text parts or of one data part");
   });
   return parsed(texts.join("\n"));
 }

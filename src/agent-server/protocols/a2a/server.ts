@@ -60,7 +60,7 @@ export async function answerTo(
   if (isStream(answer)) return startStream(answer, failure);
   // The SDK reports parameters of a wrong type as an error of the server.
   const isFault = codeOf(answer) === A2A_ERROR_CODE.INTERNAL_ERROR && !wasCalled();
-  return isFault ? failure(new RequestMalformedError("params: must be the parameters of the method")) : answer;
+  return isFault ? failure(new RequestMalformedError("params: must match the parameter types of the method")) : answer;
 }
 
 const idOf = ({ id }: JsonObject): string | number | null =>
@@ -93,7 +93,7 @@ function guarded(target: A2ARequestHandler, toError: (error: unknown) => Error) 
       const method = target[name] as (...args: unknown[]) => Promise<unknown> | AsyncGenerator<unknown>;
       return (params: { tenant?: string } | undefined, ...others: unknown[]) => {
         if (name !== "getAgentCard") isCalled = true;
-        if (params?.tenant) throw new RequestMalformedError("params.tenant: must be empty, as in the card");
+        if (params?.tenant) throw new RequestMalformedError("params.tenant: must be empty, as in the agent card");
         const result = method.call(target, params, ...others);
         return isStream(result)
           ? convertedStream(result, toError)

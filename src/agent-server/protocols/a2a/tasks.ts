@@ -148,7 +148,7 @@ export class A2aTasks {
       state === "input-required" ? await findThread(this.#context.database.read, tenant_id, thread_id) : undefined;
     if (thread?.status !== "interrupted")
       throw new UnsupportedOperationError(
-        `Task ${run_id} does not wait for input: its state is ${state}. Send the message without taskId.`,
+        `Task ${run_id} is not waiting for input: its state is ${state}. Send the message without taskId.`,
       );
     return Object.values(JSON.parse(thread.interrupts) as Record<string, Interrupt[]>).flat();
   }
@@ -213,7 +213,7 @@ export class A2aTasks {
     };
   }
 
-  /** Long outputs are parsed in another thread. */
+  /** Long outputs are parsed in a worker thread. */
   async contentOf({ tenant_id, run_id, thread_id, state }: TaskRow): Promise<TaskContent> {
     const { read } = this.#context.database;
     const output = state === "submitted" || state === "working" ? null : await findOutput(read, run_id);
@@ -238,7 +238,7 @@ export class A2aTasks {
     const config = this.#pushConfigOf(request, given);
     const { task } = await this.find(request, assistant, id, runRoutes.cancelRun);
     await this.#changePushConfigs(task, (configs, { ended_at }) => {
-      if (ended_at !== null) throw new UnsupportedOperationError(`Task ${id} has ended and sends no notifications.`);
+      if (ended_at !== null) throw new UnsupportedOperationError(`Task ${id} has ended: no notifications are sent.`);
       const changed = [...configs.filter((other) => other.id !== config.id), config];
       if (changed.length > MAX_PUSH_CONFIGS)
         throw new UnsupportedOperationError(`A task can have at most ${MAX_PUSH_CONFIGS} push notification configs.`);

@@ -11,8 +11,8 @@ import { type GraphMessage, toAgUiInterrupt, toAgUiMessages } from "./messages.t
 export type RunEnd = Pick<RunRow, "status" | "output" | "cancel_action"> | undefined;
 
 /**
- * Converts the events of one run to AG-UI events. The result obeys the rules that AG-UI clients check: a message, tool call or step has at
- * most one open start, and each is closed before the run ends.
+ * Converts the events of one run to AG-UI events. They obey the rules that AG-UI clients check: a message, tool call or step is not started
+ * again while it is open, and all are closed before the run ends.
  */
 export class AgUiProjector {
   readonly #request: Pick<RunAgentInput, "threadId" | "runId">;

@@ -112,7 +112,7 @@ function newMessages(messages: readonly AgUiMessage[], stored: unknown): AgUiMes
   const calls = added.flatMap((message) => (message.role === "assistant" ? message.toolCalls : []));
   if (calls.reduce((sum, call) => sum + call.function.arguments.length, 0) > MAX_ARGUMENTS)
     throw new ApiError("invalid_request", {
-      reason: `body.messages: the arguments of the tool calls in new messages are longer than ${MAX_ARGUMENTS} characters`,
+      reason: `body.messages: the arguments of the tool calls in new messages have more than ${MAX_ARGUMENTS} characters in total`,
     });
   return added;
 }

@@ -105,7 +105,7 @@ export async function prepareEmbeddings(database: Database): Promise<boolean> {
   if (state?.ready || !state?.installed) return state?.ready ?? false;
   try {
     await database.migrate(async (tx) => {
-      // Without waiting: behind a waiting lock, all writes to the store would wait, for example until the end of a backup.
+      // NOWAIT, because all writes to the store would queue behind a pending lock request, for example until CREATE INDEX or VACUUM ends.
       await tx.run(sql`lock table store_vectors in share row exclusive mode nowait`.compile(tx.k));
       if ((await read(tx))?.ready) return;
       for (const statement of CREATE) await tx.run(sql.raw(statement).compile(tx.k));

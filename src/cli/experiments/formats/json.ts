@@ -35,7 +35,7 @@ function readUpload(file: InputFile): Results {
       if (path.length === 2) yield { text, position: index };
       else head[path[0] as string] = value;
     }
-    if (!hasResults) throw file.error("", 'the file has no list "results" that contains the rows.');
+    if (!hasResults) throw file.error("", 'the file has no "results" list to read the rows from.');
   };
   return { rows: rows(), unit: "element", head: () => head, unknown: () => new Set() };
 }

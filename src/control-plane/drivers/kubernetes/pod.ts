@@ -109,7 +109,7 @@ export const logOf = (cluster: Cluster, { pod, restarts }: ContainerRun, instanc
 
 const SPACE = 0x20;
 
-/** Splits the log of a pod into frames: a timestamp, a space and a line of output. Both streams are one in this log. */
+/** Splits the log of a pod into frames: a timestamp, a space and a line of output. The log merges stdout and stderr. */
 class PodLogFrames {
   readonly #lines = new LineSplitter();
 

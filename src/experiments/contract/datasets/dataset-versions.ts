@@ -64,7 +64,7 @@ export const datasetVersionRoutes = {
     responses: {
       200: jsonResponse(
         z.array(DatasetVersion),
-        "A page of versions. Each version is a time at which examples changed.",
+        "A page of versions. Each version is identified by the time at which examples changed.",
       ),
       ...errors(404),
     },

@@ -33,7 +33,12 @@ const KeyConfigCreate = z.object({
   feedback_config: FeedbackConfig,
   is_lower_score_better: optional(z.boolean()),
   is_enforced: optional(
-    z.boolean().refine((is_enforced) => !is_enforced, "must be false: a feedback key has only one config"),
+    z
+      .boolean()
+      .refine(
+        (is_enforced) => !is_enforced,
+        "true is not supported, because a feedback key has exactly one config: omit the field or set it to false",
+      ),
   ),
 });
 export type KeyConfigCreate = z.output<typeof KeyConfigCreate>;

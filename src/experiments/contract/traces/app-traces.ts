@@ -115,12 +115,12 @@ const UsageOverTime = z
       .array(z.object({ assistant_id: z.string(), ...usageFields }))
       .describe("The 100 assistants with the most tokens."),
     incomplete_until: nullableTime.describe(
-      "Null if all traces were counted. Otherwise, only the 50,000 traces that started last were counted: all those that started after this time.",
+      "Null if all traces were counted. Otherwise, only traces that started at or after this time were counted: the 50,000 most recently started.",
     ),
   })
   .openapi("UsageOverTime", {
     description:
-      "Tokens and costs of the traces of this server's assistants, in the bucket in which the root run ended. Traces that took longer than a day are not counted. A value is null if no trace has it.",
+      "Tokens and costs of the traces of this server's assistants, grouped into buckets by the end time of the root run. Traces that took longer than a day are not counted. A value is null if no counted trace reports it.",
   });
 export type UsageOverTime = z.output<typeof UsageOverTime>;
 

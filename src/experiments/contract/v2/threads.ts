@@ -16,7 +16,7 @@ export const ThreadQueryV2 = z
     project_id: uuidOrHex,
     ...threadFilters,
     thread_filter: optional(
-      z.string().refine(() => false, "is not supported: filter root runs with filter or trace_filter"),
+      z.string().refine(() => false, "is not supported: to filter root runs, use `filter` or `trace_filter`"),
     ),
     min_start_time: optional(time).describe("Default: no lower bound. (LangSmith's default is one day ago.)"),
     max_start_time: optional(time),

@@ -24,7 +24,7 @@ class ReadLimits {
 
   countMessage(): void {
     if (++this.#messages > MAX_MESSAGES)
-      throw new OtlpError(`The request has more than ${MAX_MESSAGES} protobuf messages.`);
+      throw new OtlpError(`The request has more than ${MAX_MESSAGES} protobuf messages: send fewer spans per request.`);
   }
 
   nested<T>(read: () => T): T {
@@ -248,8 +248,8 @@ const mapped = <T>(kind: Kind<T>, map: (value: T) => unknown): Kind<unknown> => 
 });
 
 /**
- * An AnyValue as a JSON value: bytes are base64, and a list of keys and values is an object. If protobuf contains several values, the last
- * one is used.
+ * Converts an AnyValue to JSON: bytes become base64, and a list of keys and values becomes an object. If a protobuf message sets several
+ * fields of the oneof, the last one is used.
  */
 const anyValue: Kind<unknown> = {
   wire: LengthDelimited,

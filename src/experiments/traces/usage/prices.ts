@@ -116,7 +116,7 @@ export class Prices {
   /** RE2 takes linear time: it does not backtrack, and patterns that require backtracking (lookarounds, back references) do not compile. */
   #compile({ match_pattern, match_path, provider, start_time, ...entry }: PriceEntry): MapEntry | string {
     const rates = ratesOfEntry(entry);
-    if (!rates) return "prices must be decimal amounts in US dollars per token, at most 1000";
+    if (!rates) return "prices must be decimal amounts of at most 1000 US dollars per token";
     const start_us = start_time ? microsecondsOf(start_time) : 0;
     if (start_us === undefined) return "start_time must be an ISO 8601 time";
     if (match_pattern.length > MAX_PATTERN_CHARS) return `match_pattern has more than ${MAX_PATTERN_CHARS} characters`;

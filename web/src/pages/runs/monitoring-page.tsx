@@ -40,7 +40,7 @@ export function MonitoringPage() {
         <AssistantFilter value={search.assistant} onChange={(assistant) => change({ assistant })} />
         {data?.incomplete_until && (
           <p role="status" className="text-table text-text-2">
-            Only the 50,000 runs that ended last are counted. The numbers are complete after{" "}
+            Only the 50,000 runs that ended last are counted. The numbers are complete only for the time after{" "}
             {timeLabel(data.incomplete_until)}.
           </p>
         )}
@@ -54,8 +54,8 @@ export function MonitoringPage() {
           ))}
         </div>
       ) : data.total.runs === 0 ? (
-        <EmptyState title="No runs ended in this time">
-          The numbers of ended runs, their error rates, durations and queue times appear here, for each assistant.
+        <EmptyState title="No runs ended in this time range">
+          The number of ended runs and their error rates, durations and queue times appear here, for each assistant.
         </EmptyState>
       ) : (
         <Numbers data={data} search={search} />
@@ -170,7 +170,7 @@ function Assistants({
         className="mt-3 border-line border-t"
       />
       <p className="px-6 py-3 text-table text-text-3 max-sm:px-4">
-        Tokens and costs are those of traced runs that ended in this time.
+        Tokens and costs include only traced runs that ended in this time range.
         {usage?.incomplete_until &&
           ` Only the 50,000 traces that started last are counted: those after ${timeLabel(usage.incomplete_until)}.`}
       </p>

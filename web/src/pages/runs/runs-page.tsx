@@ -28,7 +28,7 @@ export function RunsPage() {
   return (
     <Page title="Runs">
       <EmptyState title="Deployments do not list the runs of all threads">
-        Open a thread to see and cancel its runs, find those that failed among the{" "}
+        Open a thread to see and cancel its runs, look for failed runs in the{" "}
         <Link to="/threads" search={{ status: "error" }} className="text-accent-text underline">
           failed threads
         </Link>

@@ -79,7 +79,7 @@ function Verdict({ dataset: { id, baseline_experiment_id } }: { dataset: Dataset
         </ChangeMark>
       ) : (
         <span className="text-text-3">
-          {hasPairs(differences) ? "no significant differences" : `no score in common with ${pair.from.name}`}
+          {hasPairs(differences) ? "no significant differences" : `no scored example in common with ${pair.from.name}`}
         </span>
       )}
     </Link>

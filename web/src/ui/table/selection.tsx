@@ -7,7 +7,7 @@ export interface Selection<Row> {
   rows: readonly Row[];
   keyOf(row: Row): string;
   nameOf(row: Row): string;
-  /** Maximum number of selected rows, and why there is one. */
+  /** Maximum number of selected rows, and the reason for the limit, which is shown when it is reached. */
   limit?: { max: number; reason: string };
 }
 

@@ -7,9 +7,12 @@ export interface Auth {
 /** @throws Error unless the export is an Auth with an authenticate handler */
 export function asAuth(value: unknown): Auth {
   const handlers = (value as { "~handlerCache"?: Partial<Auth> } | null | undefined)?.["~handlerCache"];
-  if (!handlers) throw new Error("the export of auth.path is not an Auth object from @langchain/langgraph-sdk/auth");
+  if (!handlers)
+    throw new Error("the export specified in auth.path is not an Auth object from @langchain/langgraph-sdk/auth");
   const { authenticate, callbacks = {} } = handlers;
   if (typeof authenticate !== "function")
-    throw new Error("the Auth object of auth.path has no authenticate handler: add one with its authenticate method");
+    throw new Error(
+      "the Auth object specified in auth.path has no authenticate handler: add one with its authenticate method",
+    );
   return { authenticate, callbacks };
 }

@@ -111,7 +111,7 @@ async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly
   if (found.length === 0)
     throw new DeployError(`The host name of the repository URL, ${host}, cannot be resolved: check the URL.`);
   if (!found.every(({ address }) => isPublicAddress(address)))
-    throw new DeployError("The repository cannot be fetched. The URL must refer to a host on the public internet.");
+    throw new DeployError(`The repository cannot be fetched: its host, ${host}, must be on the public internet.`);
   return found;
 }
 

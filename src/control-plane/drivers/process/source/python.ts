@@ -61,7 +61,7 @@ export async function installPython(
   if (base.user) await chownTreeIfRoot(folder, base.user);
   const known = await findComplete(folder, key);
   const environment = known ?? join(folder, `${key}.${randomBytes(8).toString("hex")}`);
-  if (known) io.log(infoLine("Using the existing Python environment of these packages."));
+  if (known) io.log(infoLine("Using the existing Python environment with these packages."));
   else await create(environment, interpreter, installation, project_folder, base, io);
   // Keeps pruneEnvironments() from removing it until the build is complete.
   await utimes(join(environment, COMPLETE), new Date(), new Date());

@@ -68,7 +68,7 @@ export function Verdict({
             {isSingle
               ? "Add another experiment to compare with the baseline."
               : !view.hasPairs
-                ? "No score in common with the baseline."
+                ? "No example has a score in both the baseline and another experiment."
                 : view.hasSignificance
                   ? "No statistically significant differences from the baseline."
                   : "Computing statistical significance…"}

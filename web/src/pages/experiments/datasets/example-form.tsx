@@ -60,7 +60,7 @@ export function ExampleForm({
     >
       <JsonEditor label="Input (JSON)" isObject value={inputs} onChange={setInputs} autoFocus />
       <JsonEditor label="Expected output (JSON)" isObject value={outputs} onChange={setOutputs} />
-      <Field label="Splits" hint="Names, separated by commas, such as train, test. Without a name, the split is base.">
+      <Field label="Splits" hint="Split names, separated by commas, for example: train, test. Default: base.">
         {(props) => <Input {...props} value={splits} onChange={({ target }) => setSplits(target.value)} />}
       </Field>
       <JsonEditor label="Metadata (JSON)" isObject value={metadata} onChange={setMetadata} />

@@ -91,7 +91,7 @@ export function ExampleSheet({
           await client.invalidateQueries({ queryKey: EXPERIMENTS, predicate });
         }}
       >
-        Earlier versions of the dataset and the runs of experiments keep it.
+        The example remains in earlier versions of the dataset and in the runs of existing experiments.
       </Confirm>
     </Sheet>
   );

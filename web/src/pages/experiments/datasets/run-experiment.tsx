@@ -82,7 +82,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
     >
       <Field
         label="Assistant"
-        hint={`Of ${target ? `the deployment ${target}` : "this server"}. Its input is that of the example.`}
+        hint={`Assistants of ${target ? `the deployment ${target}` : "this server"}. The example input is passed to the assistant.`}
       >
         {(props) => (
           <Select
@@ -95,7 +95,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
         )}
       </Field>
       {assistant_id && <InputCheck dataset={dataset} split={split} assistant_id={assistant_id} />}
-      <Field label="Name" hint="If empty, the name of the assistant with the time.">
+      <Field label="Name" hint="Default: the assistant name and the current time.">
         {(props) => <Input {...props} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />}
       </Field>
       {splits.length > 1 && (
@@ -115,12 +115,12 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
         {match(
           "json_match",
           "JSON match",
-          "The share of the expected values that the output contains at the same place.",
+          "The fraction of the expected values that the output contains at the same JSON path.",
         )}
         {match("exact_match", "Exact match", "Whether the output is equal to the expected output.")}
         <Checkbox
           label="Code"
-          hint={`JavaScript. It runs in this browser, without access to the network and to this page, for at most ${CODE_LIMIT_S} s per example.`}
+          hint={`JavaScript. It runs in this browser, without access to the network or to this page, for at most ${CODE_LIMIT_S} s per example.`}
           checked={uses_code}
           onChange={({ target }) => change({ uses_code: target.checked })}
         />
@@ -128,7 +128,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       </fieldset>
       <Field
         label="Assistant as evaluator"
-        hint="For code, or a model as judge. Its input has inputs, outputs and expected; it returns score, or value, and comment."
+        hint="Evaluates with a graph, for example an LLM judge. Its input has the keys inputs, outputs and expected. It must return score or value, and optionally comment."
       >
         {(props) => (
           <Select
@@ -154,7 +154,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       </Field>
       <Checkbox
         label="Keep threads"
-        hint="One for each example, to inspect its checkpoints and to run from them."
+        hint="Keeps one thread for each example, so that you can inspect its checkpoints and run from them."
         checked={keep_threads}
         onChange={({ target }) => change({ keep_threads: target.checked })}
       />
@@ -236,7 +236,7 @@ const CodeFields = ({ value, onChange }: { value: Code; onChange(value: Code): v
     <Field
       label="Function body"
       isRequired
-      hint="Parameters: run and example, each with inputs and outputs; example.outputs is the expected output. Return score (a number or a boolean) or value, and comment."
+      hint="Parameters: run and example, each with inputs and outputs; example.outputs is the expected output. Return an object with score (a number or a boolean) or value, and optionally comment."
     >
       {(props) => (
         <TextArea

@@ -101,7 +101,7 @@ function adviceFor(error: Error, name: string): string {
       ? "Change the name of the experiment."
       : "Change experiment_name in the file, or rename the existing experiment.";
   if (error instanceof RequestError && !isResultFile(name) && !/\.json$/i.test(name))
-    return "This page accepts JSON, JSONL and CSV files. Upload other formats with the command above.";
+    return "This page accepts JSON, JSONL and CSV files. Upload other formats with the command below.";
   return "";
 }
 

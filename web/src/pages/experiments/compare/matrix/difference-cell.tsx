@@ -19,7 +19,7 @@ interface DifferenceCellProps {
   /** Active filter for better or worse examples. */
   chosen: Search["change"];
   onChoose(change: "better" | "worse" | undefined): void;
-  /** Name for screen readers, for example `correct in second try`. */
+  /** Feedback key and experiment for screen readers, for example `correctness in prompt-v2`. */
   name: string;
   density: Density;
   /** Whether the cells have two lines only, because the matrix has many keys. */
