@@ -3,8 +3,7 @@ import type { Database, Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { CustomAuth } from "./auth/custom-auth.ts";
 import type { Engine } from "./engine/index.ts";
-import type { GraphCatalog } from "./graph-catalog.ts";
-import type { Language } from "./graph-hosts/checkpoint-requests.ts";
+import { type GraphCatalog, languageMismatch } from "./graph-catalog.ts";
 import type { GraphQuery } from "./graph-hosts/host.ts";
 import { queryFailure } from "./graph-hosts/query-host.ts";
 import type { TypeSchemaReader } from "./graph-hosts/type-schemas/reader.ts";
@@ -60,8 +59,7 @@ export async function requireLanguage(
   if (catalog.graphs.every(({ language }) => language === "js")) return;
   const language = catalog.languageOf(graph_id);
   const written = await findLanguage(tx, thread_id);
-  if (language && written && language !== written)
-    throw new ApiError("language_mismatch", { written: NAMES[written], graph_id, language: NAMES[language] });
+  if (language && written && language !== written) throw languageMismatch(written, graph_id, language);
 }
 
 /**
@@ -81,5 +79,3 @@ export async function requireQueueSpace(tx: Tx, { tenant_id, user_id }: Caller, 
       setting: `${setting}_PER_USER`,
     });
 }
-
-const NAMES: Record<Language, string> = { js: "JavaScript", python: "Python" };

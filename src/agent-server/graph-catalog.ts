@@ -49,3 +49,13 @@ export class GraphCatalog {
     return found;
   }
 }
+
+const LANGUAGE_NAMES: Record<Language, string> = { js: "JavaScript", python: "Python" };
+
+/** The error of a run whose thread has the state of a graph in the other language. */
+export const languageMismatch = (written: Language, graph_id: string, language: Language): ApiError =>
+  new ApiError("language_mismatch", {
+    written: LANGUAGE_NAMES[written],
+    graph_id,
+    language: LANGUAGE_NAMES[language],
+  });

@@ -102,7 +102,7 @@ export interface AppOptions
   origins: OriginPolicy;
   cors: CorsSettings;
   body_limit_bytes: number;
-  /** Limits of open streams and waiting requests. They do not apply to `API_KEYS` or to a service without keys. */
+  /** Limits of open streams and of requests that wait for a result. They do not apply to `API_KEYS` or to a service without authentication. */
   max_open: OpenLimits;
   /** Limits of request bodies, for the same callers. */
   max_upload: UploadLimits;

@@ -19,7 +19,7 @@ export const routeOf = (context: Context): string | undefined =>
 export function httpMetrics(registry: Registry): (context: Context<Env>, duration_ms: number) => void {
   const durations = new Histogram({
     name: "threadmill_http_request_duration_seconds",
-    help: "Time from a request to the start of its response. A response that waits for a run starts after at most 1 s.",
+    help: "Time from a request to the start of its response. If a request waits for a run, its response starts within 1 s, before the result is known.",
     labelNames: ["method", "route", "status"],
     buckets: BUCKETS_S,
     registers: [registry],

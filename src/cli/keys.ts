@@ -61,7 +61,7 @@ export async function createKey(flags: CreateFlags): Promise<void> {
 
   ${key}
 
-Copy the key now: it is not stored and cannot be shown again. Send it as X-Api-Key, or as Authorization: Bearer.`);
+Copy the key now: it is not stored and cannot be shown again. Send it in the header X-Api-Key, or as Authorization: Bearer <key>.`);
 }
 
 export async function listKeys(flags: Flags & { json?: boolean }): Promise<void> {

@@ -108,7 +108,7 @@ async function migrateOnly(flags: Flags): Promise<void> {
 const DEPLOY_OPTIONS = [
   new Option("--name <name>", "deployment name (default: the name in package.json, or the folder name)"),
   new Option("--config <file>", "path to langgraph.json, relative to the project folder (default: langgraph.json)"),
-  new Option("--deployment-type <type>", "deployment type, if the deployment does not exist yet")
+  new Option("--deployment-type <type>", "deployment type, used if the command creates the deployment")
     .choices(["dev_free", "dev", "prod"])
     .default("dev"),
   new Option("--install-command <command>", "command that installs dependencies (default: derived from the lock file)"),

@@ -123,7 +123,7 @@ async function stopWithoutControlPlane(config: Config, heartbeat_file: string, l
   ]);
   log.warn(
     { reason: await waitUntilOrphaned({ ...config, heartbeat_file }) },
-    "control plane is not running; stopping this instance",
+    "the control plane no longer manages this instance; stopping it",
   );
   process.on("exit", () => killGroup(process.pid));
   process.kill(process.pid, "SIGTERM");

@@ -47,7 +47,7 @@ export function printLoadFailures(failures: Record<string, string>): void {
 function loadFailure(name: string, reason: string): string {
   if (name === HTTP_APP)
     return `http.app could not be loaded: ${reason}. Requests to its routes are rejected until the error is corrected.`;
-  if (name === ENCRYPTION) return `${reason} Until the error is corrected, values are neither stored nor returned.`;
+  if (name === ENCRYPTION) return `${reason} Until the error is corrected, requests that encrypt or decrypt data fail.`;
   if (name === UI)
     return `The UI components could not be built: ${reason}. Requests for them are rejected until the error is corrected.`;
   return `The graph "${name}" could not be loaded: ${reason}. New runs of this graph are rejected until the error is corrected.`;

@@ -77,7 +77,8 @@ async function untilReady(child: ChildProcess): Promise<void> {
     child.on("message", (message: object) => "ready" in message && resolve(true));
   });
   const isReady = await Promise.race([ready, once(child, "exit").then(() => false)]);
-  if (!isReady) throw new ConfigError("A worker process ended before it was ready. Its output contains the reason.");
+  if (!isReady)
+    throw new ConfigError("A worker process ended before it was ready. See its output above for the reason.");
 }
 
 /** Called in a worker process when it starts. When its service ends, it stops like after a signal. */

@@ -227,7 +227,7 @@ function readOidc(issuer = "", audience = "", scopes: OidcScopes, allow_loopback
   const isLocalHttp = url?.protocol === "http:" && allow_loopback && isLoopback(url.hostname);
   if (!url || (url.protocol !== "https:" && !isLocalHttp) || url.search || url.hash) {
     throw new ConfigError(
-      `THREADMILL_OIDC_ISSUER must be the https URL of an OpenID provider and equal the "iss" claim of the provider's tokens, but is "${issuer}".`,
+      `THREADMILL_OIDC_ISSUER must be the https URL of an OpenID provider and must equal the "iss" claim of the provider's tokens, but is "${issuer}".`,
     );
   }
   return { issuer, audience, allow_loopback, scopes };

@@ -9,11 +9,11 @@ export const ERRORS = {
   access_ended: [401, "{reason}"],
   too_many_open: [
     429,
-    "The user {user_id} has reached the limit of {max} open streams and waiting requests: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
+    "The user {user_id} has reached the limit of {max} open streams and requests that wait for a result: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
   ],
   too_many_open_in_workspace: [
     429,
-    "The workspace has reached the limit of {max} open streams and waiting requests: close some of them, or raise THREADMILL_MAX_OPEN_PER_WORKSPACE.",
+    "The workspace has reached the limit of {max} open streams and requests that wait for a result: close some of them, or raise THREADMILL_MAX_OPEN_PER_WORKSPACE.",
   ],
   upload_limit_reached: [429, "{sender} has sent {max} bytes within a minute: wait, or raise {setting}."],
   too_many_pending: [
@@ -32,7 +32,7 @@ export const ERRORS = {
   encryption_failed: [422, "The encryption module of the project failed: {reason} See the server's log for details."],
   auth_failed: [500, "The authentication module of the project failed. See the server's log for details."],
   missing_scope: [403, "The API key or JWT does not have the required scope {scope}."],
-  workspace_forbidden: [403, "The caller is not a member of the workspace in X-Tenant-Id: change or omit it."],
+  workspace_forbidden: [403, "The caller is not a member of the workspace in X-Tenant-Id: change or omit the header."],
   workspace_needed: [
     403,
     "The caller belongs to several workspaces, so the request requires workspace specification: send the workspace ID in X-Tenant-Id.",
@@ -62,7 +62,7 @@ export const ERRORS = {
     404,
     'The assistant "{assistant_id}" cannot be used with A2A: the input of its graph has no messages field.',
   ],
-  graph_not_found: [404, 'Graph "{graph_id}" not found. Deployed graphs: {graphs}.'],
+  graph_not_found: [404, 'Graph "{graph_id}" not found. Graphs of this project: {graphs}.'],
   graph_unavailable: [422, 'The graph "{graph_id}" could not be loaded: {reason}'],
   assistant_exists: [409, "Assistant already exists"],
   assistant_is_default: [409, 'Assistant "{assistant_id}" is the default assistant of a graph and cannot be deleted.'],
@@ -131,7 +131,7 @@ export const ERRORS = {
   ],
   session_elsewhere: [
     400,
-    "Session {session_id} does not belong to the dataset or to the compared sessions of this request.",
+    "Session {session_id} has no dataset, belongs to another dataset, or is not one of the sessions that this request compares.",
   ],
   feedback_not_found: [404, "Feedback not found"],
   feedback_exists: [409, "Feedback already exists: the ID {feedback_id} is already in use."],
@@ -191,7 +191,7 @@ export const ERRORS = {
   flow_failed: [400, 'The authorization at "{provider_id}" failed: {reason}. Start a new authorization.'],
   no_public_url: [
     400,
-    "The public URL of this server cannot be determined: set THREADMILL_PUBLIC_URL, or the provider's default_redirect_uri.",
+    "The public URL of this server cannot be determined: set THREADMILL_PUBLIC_URL or, for an existing provider, default_redirect_uri.",
   ],
   redirect_uri_not_allowed: [
     400,
@@ -253,7 +253,7 @@ export const ERRORS = {
   ],
   forbidden_origin: [
     403,
-    "Web pages from {origin} are not allowed to use this route: configure API keys or, for the agent server and the experiments, add the origin to CORS_ALLOW_ORIGINS.",
+    "Web pages from {origin} are not allowed to use this route: add the origin to CORS_ALLOW_ORIGINS. Without authentication, this setting applies only to the routes of agents and experiments; for other routes, configure API keys, too.",
   ],
   disk_full: [507, "The database's disk is full, so nothing was stored. Free disk space, then try again."],
   unavailable: [503, "{reason}"],

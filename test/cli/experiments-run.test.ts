@@ -249,7 +249,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     const { status, stderr } = await runCli(args, NO_KEYS);
     expect(status).toBe(1);
     expect(stderr).toContain("nobody");
-    expect(stderr).toContain("run the same command again to continue");
+    expect(stderr).toContain("Run the same command again to continue");
   });
 
   it.each([

@@ -284,7 +284,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       const { status, stderr } = await upload(file("results.json", PROMPTFOO));
       expect(status).toBe(1);
       expect(recorder.requests).toEqual([]);
-      expect(stderr).toContain("results.json contains 3 experiments.");
+      expect(stderr).toContain("results.json contains the results of 3 combinations of provider and prompt.");
       expect(stderr).toContain("--provider openai:gpt-5 --prompt 'Capital of {{country}}? One word.'");
       expect(stderr).toContain("--provider mini --prompt 'Name the capital of {{country}}.'");
       const unknown = await upload(file("results.json", PROMPTFOO), "--provider", "gpt-5");
@@ -293,7 +293,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         stderr: expect.stringContaining("contains no results that match --provider and --prompt"),
       });
       const half = await upload(file("results.json", PROMPTFOO), "--provider", "openai:gpt-5");
-      expect(half.stderr).toContain("contains 2 experiments");
+      expect(half.stderr).toContain("contains the results of 2 combinations");
     });
 
     it("uploads one of them, with its scores, answers and times", async () => {
@@ -373,7 +373,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "a.jsonl",
         lines({ ...FRANCE, latency: "2s" }),
         DATASET,
-        'line 1: latency must be a number of seconds (0 or more), not "2s"',
+        'line 1: latency must be a number of seconds from 0 to less than 1,000,000,000, not "2s"',
       ],
       ["nothing", "a.jsonl", "\n", DATASET, "a.jsonl: the file contains no rows"],
       ["no rows", "a.csv", "input,output\n", DATASET, "a.csv: the file contains no rows"],

@@ -72,7 +72,7 @@ describe("a setting", () => {
     ],
     [
       { THREADMILL_ROLE: "worker" },
-      "--role (or THREADMILL_ROLE) is worker, but processes with different roles must share a Postgres database: set DATABASE_URL to ",
+      "--role (or THREADMILL_ROLE) is worker, but processes with different roles must share a database: set DATABASE_URL to ",
     ],
     [{ THREADMILL_ROLE: "both" }, '--role (or THREADMILL_ROLE) must be one of all, api, worker, but is "both".'],
     [

@@ -195,13 +195,13 @@ describe("a build of the process driver", () => {
         "b.py": "",
       },
       {},
-      "The project is written in Python, and Python 3.99 is not installed on this machine.",
+      "The project is written in Python, but Python 3.99 is not installed on this machine.",
     ],
     [
       "names a version of Python that is not there",
       { "langgraph.json": '{"graphs":{"a":"./a.py:graph"},"python_version":"3.99"}', "a.py": "" },
       {},
-      "The project is written in Python, and Python 3.99 is not installed on this machine.",
+      "The project is written in Python, but Python 3.99 is not installed on this machine.",
     ],
   ])("fails when the source %s", async (_, files, more, sentence) => {
     expect(await failure(await packed(files as Record<string, string>), more)).toBe(sentence);

@@ -481,7 +481,7 @@ describe("a FilterError states the position and the error", () => {
     [`has(metadata, §'{"__proto__": 1}')`, "expected a JSON object"],
     ["exists(metadata§)", 'expected ",", found ")".'],
     ['exists(error§, "a")', 'expected ")", found ",".'],
-    ['search(§inputs, "text")', 'without a field, found "inputs".'],
+    ['search(§inputs, "text")', '(search takes no field), found "inputs".'],
     ['search(§"  ")', "at least one word"],
     ['eq(name, §"abc)', "the string has no closing quote."],
     ["eq(name, §'abc)", "the string has no closing quote."],

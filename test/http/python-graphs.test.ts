@@ -296,7 +296,7 @@ describe.each(databases)("the hosts of Python graphs on %s", (database) => {
     await start({ THREADMILL_PYTHON: "/nonexistent" });
     await api.service.threadmill.loaded;
     const thread_id = await api.newThread({ metadata: { graph_id: "python" } });
-    const reason = "THREADMILL_PYTHON names /nonexistent, which cannot be executed";
+    const reason = "The Python interpreter /nonexistent (--python or THREADMILL_PYTHON) cannot be executed";
     for (const [method, path, body] of [
       ["POST", `/threads/${thread_id}/runs`, runOf("python")],
       ["POST", "/runs/wait", runOf("slow")],

@@ -219,7 +219,9 @@ describe("building source with the rights of the service", () => {
     expect((await build()).artifact).not.toBe("");
     for (const name of ["one", "two"])
       await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
-    await expect(build()).rejects.toThrow(/THREADMILL_DEPLOY_PROCESS=auto.*Several workspaces use the service/);
+    await expect(build()).rejects.toThrow(
+      /THREADMILL_DEPLOY_PROCESS=auto.*Deployments of several workspaces would not be isolated/,
+    );
   });
 
   it("ends with the second workspace, too, where all deployments are one user", async () => {

@@ -204,7 +204,7 @@ describeInBrowser("the compare page", () => {
     await expect.poll(() => search(page).ascending).toBe("true");
     await page.keyboard.press("Escape");
     await verdict.getByRole("button", { name: "Legend" }).click();
-    await page.getByText("192 of 200 examples have a score in both experiments").waitFor();
+    await page.getByText("Of the 200 examples with a score in either experiment, 192 have a score in both").waitFor();
     await page.getByText("Set as baseline").waitFor();
     await expectAccessible(page);
   });
@@ -490,7 +490,7 @@ describeInBrowser("the compare page", () => {
     const table = page.getByRole("region", { name: "Metadata" });
     await table.getByRole("row", { name: "model small small large" }).waitFor();
     await table.getByRole("row", { name: "temperature 0.3 0.4 0.1" }).waitFor();
-    await table.getByText("1 equal values are not shown.").waitFor();
+    await table.getByText("Metadata keys with the same value in all experiments, not shown: 1").waitFor();
     expect(await table.getByText("region").count()).toBe(0);
     await expectAccessible(page);
   });

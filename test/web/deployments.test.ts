@@ -161,7 +161,7 @@ describeInBrowser("the deployments", () => {
     await expect.poll(() => target.innerText()).toBe("shop");
     await expectAccessible(page);
     await page.goto(`${web.url}/app/runs`);
-    await page.getByText("Deployments do not list the runs").waitFor();
+    await page.getByText("The runs of a deployment are listed per thread").waitFor();
     await page.goto(`${web.url}/app/experiments`);
     await page.getByRole("heading", { name: "Experiments", exact: true }).waitFor();
     expect(await target.count()).toBe(0);

@@ -145,7 +145,7 @@ describeInBrowser("the frame of an open service", () => {
     const data = (url: URL) => !url.pathname.startsWith("/app/") || url.pathname.startsWith("/app/api/");
     await page.route(data, (route) => route.abort("internetdisconnected"));
     await page.getByRole("link", { name: "Queues" }).click();
-    const banner = page.getByRole("status").filter({ hasText: "The server does not respond. Data may be outdated" });
+    const banner = page.getByRole("status").filter({ hasText: "The server is not responding. Data may be outdated" });
     await banner.waitFor();
     // The page has given up, so that only the click asks again.
     await page.getByRole("main").getByRole("alert").waitFor();

@@ -37,13 +37,14 @@ export const connectionRoutes = {
   removeConnection: createRoute({
     ...operation("remove_connection", "delete", "/v2/auth/agents/{agent_id}/connections/{connection_id}"),
     summary: "Disconnect an agent from a token",
-    description: "Disconnecting the last agent from an agent-owned token also deletes the token.",
+    description: "If the token is agent-owned, it is deleted, too.",
     request: { params: agentParams.extend({ connection_id: z.string() }) },
     responses: { 204: { description: "The connection is deleted." }, ...refusals(404) },
   }),
   putAgentToken: createRoute({
     ...operation("upsert_agent_provider_token", "post", "/v2/auth/agents/{agent_id}/providers/{provider_id}/tokens"),
-    summary: "Store an agent-owned token and replace the agent's connections for the provider",
+    summary:
+      "Store an agent-owned token. It replaces the agent's connections for the provider, except those to other users' tokens",
     request: { params: agentParams.extend({ provider_id: providerId }), body: jsonBody(AgentToken) },
     responses: {
       201: jsonResponse(AgentConnection, "The connection between the agent and the new token."),

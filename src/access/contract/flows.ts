@@ -113,7 +113,9 @@ export const flowRoutes = {
     request: {
       params: z.object({ auth_id: text }),
       query: z.object({
-        timeout: laxInt({}).default(30).openapi({ default: 30, description: "Timeout in seconds, at most 600." }),
+        timeout: laxInt({})
+          .default(30)
+          .openapi({ default: 30, description: "Timeout in seconds. Values above 600 have the effect of 600." }),
       }),
     },
     responses: {

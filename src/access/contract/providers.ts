@@ -92,7 +92,7 @@ export const providerRoutes = {
   updateProvider: createRoute({
     ...operation("update_oauth_provider", "patch", "/v2/auth/providers/{provider_id}"),
     summary:
-      "Update an OAuth provider. Changing the client, issuer, auth_url or token_url cancels pending authorizations",
+      "Update an OAuth provider. Changing client_id, client_secret, issuer, auth_url or token_url cancels pending authorizations",
     request: { params: providerParams, body: jsonBody(ProviderUpdate) },
     responses: { 200: provider, ...refusals(404) },
   }),

@@ -9,9 +9,9 @@ export const OAuthProvider = z
   .object({
     id: z.string(),
     organization_id: z.string().openapi({ description: "Workspace ID." }),
-    provider_id: z
-      .string()
-      .openapi({ description: "Provider ID. Chosen by the client and unique within the workspace." }),
+    provider_id: z.string().openapi({
+      description: "Provider ID, chosen by the caller who creates the provider. Unique within the workspace.",
+    }),
     name: z.string(),
     client_id: z.string(),
     auth_url: z.string(),

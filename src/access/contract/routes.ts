@@ -22,9 +22,9 @@ export const authServiceDocument = {
     title: "Threadmill control plane",
     version: "0.1.0",
     description:
-      "OAuth providers and users' tokens for their agents. A 422 response lists every invalid field. All other errors, including " +
-      "401 (missing or invalid key), 413 (body too large) and 503 (retry later), have the body `{detail}`. Unknown body fields and query " +
-      "parameters are ignored.",
+      "OAuth providers and users' tokens for their agents. Each error has the body `{detail}`: in a 422 response a list of all invalid " +
+      "fields, otherwise a message. Besides the listed errors, a request can fail with 401 (missing or invalid key), 413 (body too large) " +
+      "or 503 (retry later). Unknown body fields and query parameters are ignored.",
   },
   tags: [
     { name: "Auth Service (v2)", description: "OAuth providers, flows and users' tokens." },

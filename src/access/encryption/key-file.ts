@@ -80,13 +80,17 @@ export class KeyFile {
   prepend(key: EncryptionKey): void {
     const lines = linesOf(this.#load().text);
     const first = lines.findIndex((line, index) => this.#keyOf(line, index) !== undefined);
-    this.#replace(lines.toSpliced(Math.max(first, 0), 0, keyToBase64(key)));
+    this.#replace(
+      lines.toSpliced(Math.max(first, 0), 0, keyToBase64(key)),
+      'insert a new key ("openssl rand -base64 32") before its other keys manually, then run the command again',
+    );
   }
 
   remove(key_ids: ReadonlySet<string>): void {
     const lines = linesOf(this.#load().text);
     const remaining = lines.filter((line, index) => !key_ids.has(this.#keyOf(line, index)?.key_id ?? ""));
-    if (remaining.length < lines.length) this.#replace(remaining);
+    if (remaining.length < lines.length)
+      this.#replace(remaining, `the keys ${[...key_ids].join(", ")} are no longer used: remove their lines manually`);
   }
 
   #keyOf(line: string, index: number): EncryptionKey | undefined {
@@ -110,8 +114,12 @@ export class KeyFile {
     }
   }
 
-  /** The new file keeps the owner and the permissions of the old one. */
-  #replace(lines: string[]): void {
+  /**
+   * The new file keeps the owner and the permissions of the old one.
+   *
+   * @param remedy what to do if the file cannot be replaced
+   */
+  #replace(lines: string[], remedy: string): void {
     let temporary: string | undefined;
     try {
       temporary = this.#writeTemporary(lines.join("\n"));
@@ -124,7 +132,7 @@ export class KeyFile {
     } catch (error) {
       if (temporary !== undefined) fs.rmSync(temporary, { force: true });
       throw new ConfigError(
-        `Cannot replace the encryption key file ${this.path} (${(error as { code?: string }).code}): edit its keys manually, then run the command again.`,
+        `Cannot replace the encryption key file ${this.path} (${(error as { code?: string }).code}): ${remedy}.`,
       );
     }
   }

@@ -184,7 +184,7 @@ function validateResource(metadata: JsonObject, server: URL): oauth.ResourceServ
   const { resource, authorization_servers } = metadata;
   const url = typeof resource === "string" && URL.canParse(resource) ? new URL(resource) : undefined;
   const matches = url?.origin === server.origin && server.pathname.startsWith(url.pathname.replace(/\/$/, ""));
-  if (!matches) throw new DiscoveryError(`the metadata describes a resource other than ${server.href}.`);
+  if (!matches) throw new DiscoveryError(`the MCP server's metadata describes a resource other than ${server.href}.`);
   const servers = Array.isArray(authorization_servers)
     ? authorization_servers.filter((entry) => URL.canParse(entry))
     : [];

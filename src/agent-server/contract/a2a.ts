@@ -56,7 +56,7 @@ export const messageSend = z.object({
     messageId: id.min(1),
     contextId: id,
     taskId: z.string(),
-    role: z.literal(1, "must be the user role"),
+    role: z.literal(1, 'must be the role of the user: "user" (version 0.3) or "ROLE_USER" (version 1.0)'),
     parts: z.array(part).min(1, "must not be empty").max(1000),
   }),
   configuration: optional(
@@ -79,12 +79,17 @@ export const taskList = z.object({
   pageSize: optional(z.int().min(1).max(100)),
   pageToken: z.string().regex(/^(\d{1,15}\.\d{1,15})?$/, "must be the nextPageToken of a previous response"),
   historyLength,
-  statusTimestampAfter: optional(z.iso.datetime({ offset: true, error: "must be a time in ISO 8601" })),
+  statusTimestampAfter: optional(
+    z.iso.datetime({ offset: true, error: "must be an ISO 8601 time with a UTC offset or Z" }),
+  ),
   includeArtifacts: optional(z.boolean()),
 });
 export type TaskList = z.output<typeof taskList>;
 
-const card = jsonResponse(jsonObject, "The agent card, in the format of the protocol version in `A2A-Version`.");
+const card = jsonResponse(
+  jsonObject,
+  "The agent card, in the format of the protocol version that the request header `A2A-Version` specifies.",
+);
 
 export const a2aRoutes = routeGroup("A2A", {
   /** The handler checks the body and authorizes each method. */
@@ -102,10 +107,12 @@ export const a2aRoutes = routeGroup("A2A", {
   findAgentCard: {
     method: "get",
     path: "/.well-known/agent-card.json",
-    summary: "Get the A2A card of an assistant",
+    summary: "Get the agent card of an assistant",
     request: {
       query: z.object({
-        assistant_id: assistantId.optional().openapi({ description: "Default: the only graph of the project." }),
+        assistant_id: assistantId
+          .optional()
+          .openapi({ description: "Required if the project has several graphs. Default: its only graph." }),
       }),
     },
     responses: { 200: card, ...errorResponses(404, 422) },
@@ -114,7 +121,7 @@ export const a2aRoutes = routeGroup("A2A", {
   getAgentCard: {
     method: "get",
     path: "/a2a/{assistant_id}/.well-known/agent-card.json",
-    summary: "Get the A2A card of the assistant in the path",
+    summary: "Get the agent card of the assistant with this ID",
     request: { params: z.object({ assistant_id: assistantId }) },
     responses: { 200: card, ...errorResponses(404, 422) },
   },

@@ -80,9 +80,9 @@ const RunPreview = z
   .openapi("RunPreview");
 export type RunPreview = z.output<typeof RunPreview>;
 
-const RunPreviews = z
-  .object({ previews: z.array(RunPreview) })
-  .openapi("RunPreviews", { description: "Runs that do not exist are omitted. Values above 200 KB have no preview." });
+const RunPreviews = z.object({ previews: z.array(RunPreview) }).openapi("RunPreviews", {
+  description: "Runs that do not exist are omitted. Inputs and outputs larger than 200 KB have no preview.",
+});
 export type RunPreviews = z.output<typeof RunPreviews>;
 
 const RunMinute = z
@@ -129,7 +129,7 @@ const RunBucket = z
 
 const runSeries = {
   ...runNumbers,
-  buckets: z.array(RunBucket).openapi({ description: "Oldest first. Buckets without ended runs are omitted." }),
+  buckets: z.array(RunBucket).openapi({ description: "Oldest first. Buckets in which no run ended are omitted." }),
 };
 
 const AssistantRuns = z.object({ assistant_id: uuid, ...runSeries }).openapi("AssistantRuns");
@@ -183,7 +183,10 @@ export const appRunRoutes = routeGroup("Web app", {
     summary: "Get counts, durations and queue times of ended runs over time",
     request: { query: MonitoringQuery },
     responses: {
-      200: jsonResponse(RunMonitoring, "Statistics in 60 to 90 buckets, for all runs and for each assistant."),
+      200: jsonResponse(
+        RunMonitoring,
+        "Statistics for all runs and for each assistant. The range is divided into 60 to 90 buckets.",
+      ),
     },
   },
 });

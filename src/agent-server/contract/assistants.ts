@@ -141,7 +141,8 @@ export const assistantRoutes = routeGroup("Assistants", {
     method: "delete",
     path: "/assistants/{assistant_id}",
     summary: "Delete an assistant",
-    description: "Also deletes all versions of the assistant and stops its runs. Default assistants cannot be deleted.",
+    description:
+      "Also deletes the assistant's versions and crons, and stops its active runs. Default assistants cannot be deleted.",
     request: {
       params,
       query: z.object({
@@ -189,7 +190,7 @@ export const assistantRoutes = routeGroup("Assistants", {
   getAssistantSubgraphsAt: {
     method: "get",
     path: "/assistants/{assistant_id}/subgraphs/{namespace}",
-    summary: "Get the JSON Schemas of the subgraphs in a namespace",
+    summary: "Get the JSON Schemas of the subgraph with a namespace",
     request: {
       params: params.extend({
         namespace: z.string().openapi({

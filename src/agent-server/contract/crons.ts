@@ -67,7 +67,10 @@ const MAX_SCHEDULE_LENGTH = 200;
 const schedule = z
   .string()
   .max(MAX_SCHEDULE_LENGTH)
-  .regex(/^\s*(@[a-z]+|\S+(\s+\S+){4})\s*$/i, "must have five fields: minute, hour, day of month, month and weekday")
+  .regex(
+    /^\s*(@[a-z]+|\S+(\s+\S+){4})\s*$/i,
+    "must have five fields (minute, hour, day of month, month and weekday) or be an alias such as @daily",
+  )
   .openapi({ example: "0 9 * * 1-5" });
 
 const timezone = z.string().min(1).max(100).openapi({

@@ -43,7 +43,10 @@ export const agentServerInfo = {
   tags: [
     { name: "Assistants", description: "Named configurations of graphs." },
     { name: "Threads", description: "Conversations: state, history, checkpoints." },
-    { name: "Thread Protocol", description: "Commands and events of a thread, across its runs (streaming version 2)." },
+    {
+      name: "Thread Protocol",
+      description: "Version 2 of streaming: commands and events of a thread, across its runs.",
+    },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
     { name: "Stateless Runs", description: "Executions on a new thread, which is hidden unless it is kept." },
     { name: "Crons", description: "Runs on a schedule." },

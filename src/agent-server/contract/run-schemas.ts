@@ -60,7 +60,8 @@ const webhook = z
   .refine((url) => URL.canParse(url, "http://relative.invalid"), "must be a URL or a path")
   .openapi({
     format: "uri-reference",
-    description: "URL, or path of a route of the project, that gets a POST request when the run ends.",
+    description:
+      "URL to which a POST request is sent when the run ends. A path such as `/hook` is a route of the project's HTTP app.",
   });
 
 /** A hundred years, in seconds. An unbounded delay could overflow a Date. */

@@ -68,7 +68,7 @@ const indexed = z
   .union([z.literal(false), z.array(z.string().max(500).regex(TEXT_PATH, INVALID_PATH)).max(50)])
   .openapi({
     description:
-      "Paths of the texts to embed for semantic search, or false to embed none. Default: `store.index.fields`.",
+      "Paths of the texts to embed for semantic search, or false to embed none. Default: `store.index.fields` in langgraph.json.",
   });
 
 export const itemPut = z
@@ -78,7 +78,8 @@ export const itemPut = z
     value: jsonObject,
     index: optional(indexed),
     ttl: nullable(z.number().positive().max(MAX_TTL_MINUTES)).optional().openapi({
-      description: "Minutes until the item expires, or null if it never expires. Default: `store.ttl.default_ttl`.",
+      description:
+        "Minutes until the item expires, or null if it never expires. Default: `store.ttl.default_ttl` in langgraph.json.",
     }),
   })
   .openapi("ItemPut");

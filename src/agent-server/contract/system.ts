@@ -45,7 +45,7 @@ export const systemRoutes = routeGroup("System", {
     method: "get",
     path: "/metrics",
     summary: "Get server metrics",
-    description: "Requires an administrator of the default workspace.",
+    description: "Only administrators of the default workspace can read the metrics.",
     request: {
       query: z.object({
         format: z

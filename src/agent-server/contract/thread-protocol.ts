@@ -32,7 +32,7 @@ export const eventSelection = z
     }),
     since: optional(z.int().min(0)).openapi({
       description:
-        "`seq` of the last received event; the stream continues after it. 0 streams all stored events. If omitted, the stream starts with the most recently started run. If that run has ended and another run has been accepted since, the stream starts with the later run.",
+        "`seq` of the last received event; the stream continues after it. 0 streams all stored events. If omitted, the stream starts with the run that was started last or, if that run has ended and another run was created after it, with the later run.",
     }),
   })
   .openapi("EventSelection");
@@ -119,7 +119,9 @@ export const threadProtocolRoutes = routeGroup("Thread Protocol", {
     summary: "Stream the events of a thread, across runs",
     request: { params: threadParams, body: jsonBody(eventSelection) },
     responses: {
-      200: eventStream("Events of the thread protocol. The stream stays open until the client closes it."),
+      200: eventStream(
+        "Events of the thread protocol. The stream stays open between runs, until the client closes it or the thread is deleted.",
+      ),
       ...errorResponses(400, 404),
     },
   },

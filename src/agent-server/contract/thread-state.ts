@@ -64,7 +64,7 @@ export const historySearch = z
     limit,
     before: optional(before).openapi({
       description:
-        "Returns only states older than this checkpoint: a checkpoint ID, a checkpoint, or a config with a `checkpoint_id`.",
+        "Returns only states older than this checkpoint. Accepts a checkpoint ID, a checkpoint, or a config with a `checkpoint_id`.",
     }),
     metadata: optional(searchable),
     checkpoint: optional(checkpointRef),

@@ -215,7 +215,10 @@ export const threadRoutes = routeGroup("Threads", {
       "Threads that do not exist are skipped. `delete` also stops active runs; `keep_latest` skips threads with active runs.",
     request: { body: jsonBody(threadPrune) },
     responses: {
-      200: jsonResponse(z.object({ pruned_count: z.int() }), "The number of changed threads."),
+      200: jsonResponse(
+        z.object({ pruned_count: z.int() }),
+        "The number of threads that were deleted or whose old checkpoints were deleted.",
+      ),
       ...errorResponses(422),
     },
   },

@@ -12,7 +12,8 @@ export const uiRoutes = routeGroup("UI", {
     method: "post",
     path: "/ui/{namespace}",
     summary: "Get the HTML that loads a component",
-    description: "The HTML contains the placeholder `{{shadowRootId}}`, which the page replaces.",
+    description:
+      "The HTML contains the placeholder `{{shadowRootId}}`, which the client must replace with the ID of the shadow root.",
     request: {
       params: z.object({ namespace }),
       body: jsonBody(
@@ -32,7 +33,7 @@ export const uiRoutes = routeGroup("UI", {
   getUiFile: {
     method: "get",
     path: "/ui/{namespace}/{file}",
-    summary: "Get a file of the components",
+    summary: "Get a script or style sheet of the UI components",
     request: { params: z.object({ namespace, file: z.string() }) },
     responses: { 200: { description: "The file." }, ...errorResponses(404, 502) },
   },

@@ -256,7 +256,7 @@ export class Worker implements BackgroundService, PoolListener {
     try {
       if (run && !executor)
         throw new Error(
-          "This process no longer executes the run: the run has ended, or another process has taken over.",
+          "This process no longer executes the run: the run has ended, or another process has taken it over.",
         );
       // Some of LangGraph's reads contain no run id. Reads require no lease.
       const value = executor ? executor.requests.answer(request) : readCheckpoints(this.#options.database, request);

@@ -171,7 +171,7 @@ async function answer(
       return responses.cancel(request.id);
     default:
       throw new Error(
-        "This operation works only in runs. In the HTTP app, use a client without a URL to call this server.",
+        "Checkpoints, the store and tokens are available only in runs. In the HTTP app, call this server with a client without a URL.",
       );
   }
 }

@@ -164,7 +164,7 @@ export class QueryHost {
         new GraphQueryError("TimeoutError", `The query took longer than ${timeout_ms} ms.`),
       );
       if ((message.oldest_call_ms ?? 0) > timeout_ms / 2)
-        this.#discard(host, `A call has been executing in a thread for more than ${timeout_ms} ms.`);
+        this.#discard(host, `A synchronous handler has been executing for more than ${timeout_ms / 2} ms.`);
     } else if (message.type === "log") {
       this.#options.log[message.level](JSON.parse(message.fields), message.message);
     } else if (message.type === "request") {

@@ -87,8 +87,8 @@ export const startInProcess =
     child.on("error", (error) => child.pid === undefined && end(error.message));
     child.on("close", (code, signal) => {
       if (errors.includes("heap out of memory")) end(outOfMemory(memory_mb));
-      else if (code === null) end(`its process was ended by ${signal}`);
-      else end(uncaughtError(errors) ?? exitedWith(code));
+      else if (code === null) end(`its process was terminated by ${signal}`);
+      else end(uncaughtError(errors) ?? `its process exited with code ${code}`);
     });
     const batch: ToHost[] = [];
     child.send(setup);

@@ -25,12 +25,12 @@ export function serveMcp(app: App, options: McpRoutesOptions): void {
     const session_id = sessionOf(context);
     if (req.method === "DELETE" && session_id === undefined) return refusal(404, -32000, "There is no session to end.");
     if (req.method !== "POST")
-      return refusal(405, -32000, "Only POST is supported: there are no sessions and no streams to resume.", {
+      return refusal(405, -32000, "Only POST is supported: sessions cannot be ended, and streams cannot be resumed.", {
         allow: "POST",
       });
     const accept = req.header("accept") ?? "";
     if (!accept.includes("application/json") || !accept.includes("text/event-stream"))
-      return refusal(400, -32000, "The header Accept must contain application/json and text/event-stream.");
+      return refusal(400, -32000, "The Accept header must contain application/json and text/event-stream.");
     const body = await messageIn(context);
     if (body instanceof Response) return body;
     if (isCancel(body) && session_id !== undefined) {

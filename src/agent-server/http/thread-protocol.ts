@@ -212,7 +212,7 @@ class ThreadSocket {
     const { caller, thread_id, streams, isPython } = this.#options;
     const { since, ...filter } = parsed(eventSelection, params);
     if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
-      throw new CommandError("invalid_argument", `A connection has at most ${MAX_SUBSCRIPTIONS} subscriptions.`);
+      throw new CommandError("invalid_argument", `A connection can have at most ${MAX_SUBSCRIPTIONS} subscriptions.`);
     const reader = new AbortController();
     const options = { signal: reader.signal, isPython };
     const { after, events } = await streams.open(caller, thread_id, { since, channels: filter.channels }, options);

@@ -59,7 +59,7 @@ export class SemanticIndex {
     for (const { length } of texts)
       if (length > MAX_TEXTS)
         throw new ApiError("invalid_request", {
-          reason: `body.index: the paths match ${length} texts in the value; the limit is ${MAX_TEXTS}`,
+          reason: `body.index (default: store.index.fields in langgraph.json): the paths match ${length} texts in the value; the limit is ${MAX_TEXTS}`,
         });
     const vectors = await this.#vectorsOfTexts(texts.flat(), false);
     let next = 0;

@@ -73,7 +73,7 @@ export class ThreadRetention {
         await this.#change({ tenant_id, thread_id }, ttl_strategy as Strategy, isUnchanged);
       } catch (error) {
         if (error instanceof DatabaseUnavailableError) throw error;
-        log.error({ thread_id, workspace_id: tenant_id, error }, "removing an expired thread failed");
+        log.error({ thread_id, workspace_id: tenant_id, error }, "applying the TTL of a thread failed");
       }
     }
   }

@@ -79,7 +79,8 @@ export function createCustomAuth(
       python: python_project,
       auth: module,
     }),
-    onRequest: () => Promise.reject(new Error("Handlers of the authentication module cannot read threads.")),
+    onRequest: () =>
+      Promise.reject(new Error("Handlers of the authentication module cannot send requests to the service.")),
     timeout_ms: config.auth_timeout_ms,
     ping_timeout_ms: config.host_silent_ms,
     start_timeout_ms: START_TIMEOUT_MS[language],

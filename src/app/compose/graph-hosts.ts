@@ -74,7 +74,8 @@ export function createEncryption(
   const host = new QueryHost({
     startHost: python.starter({ role: "auth", jobs: config.jobs_per_worker, memory_mb }),
     setup: () => ({ ...projectSetup(config, catalog.content), graphs: [], encryption }),
-    onRequest: () => Promise.reject(new Error("Handlers of the encryption module cannot read threads.")),
+    onRequest: () =>
+      Promise.reject(new Error("Handlers of the encryption module cannot send requests to the service.")),
     timeout_ms,
     ping_timeout_ms,
     start_timeout_ms: START_TIMEOUT_MS.python,

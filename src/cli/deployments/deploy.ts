@@ -31,7 +31,7 @@ export async function deploy(folder: string, flags: DeployFlags, target: Target)
   const project = await readDeployProject(folder, flags, process.env);
   if (project.reserved.length > 0)
     printProgress(
-      `These variables are not sent as secrets, because the service sets their values: ${project.reserved.join(", ")}.`,
+      `These variables are not sent as secrets, because their names are reserved: ${project.reserved.join(", ")}.`,
     );
   const archive = await archiveProject(project);
   let deployment: Deployment;

@@ -20,17 +20,17 @@ export const limitSettings = {
   max_open_per_user: setting("THREADMILL_MAX_OPEN_PER_USER", count, {
     default: "2000",
     meaning:
-      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to JWTs, to keys in the database and to users of an authentication module, but not to `API_KEYS` or to a service without keys.",
+      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to callers with a JWT or a key in the database, and to users of an authentication module. It does not apply to callers with a key from `API_KEYS`, or to a service without authentication.",
   }),
   max_open_per_workspace: setting("THREADMILL_MAX_OPEN_PER_WORKSPACE", count, {
-    meaning: "The same for all users of a workspace together.",
+    meaning: "Like `THREADMILL_MAX_OPEN_PER_USER`, but for all users of a workspace together.",
   }),
   max_upload_per_user: setting("THREADMILL_MAX_UPLOAD_PER_USER", bytes, {
     meaning:
       "Maximum total size of request bodies per minute, per user and process, for the same users as `THREADMILL_MAX_OPEN_PER_USER`. While it is exceeded, requests with a body are rejected. Source archives of deployments do not count.",
   }),
   max_upload_per_workspace: setting("THREADMILL_MAX_UPLOAD_PER_WORKSPACE", bytes, {
-    meaning: "The same for all users of a workspace together.",
+    meaning: "Like `THREADMILL_MAX_UPLOAD_PER_USER`, but for all users of a workspace together.",
   }),
   max_pending_runs: setting("THREADMILL_MAX_PENDING_RUNS", count, {
     meaning:
@@ -38,18 +38,19 @@ export const limitSettings = {
   }),
   max_pending_runs_per_user: setting("THREADMILL_MAX_PENDING_RUNS_PER_USER", count, {
     meaning:
-      "The same for each user. All callers of a service without authentication are one user, and so are all callers with a key from `API_KEYS`.",
+      "Like `THREADMILL_MAX_PENDING_RUNS`, but for each user. All callers of a service without authentication are one user, and so are all callers with a key from `API_KEYS`.",
   }),
   max_running_runs: setting("THREADMILL_MAX_RUNNING_RUNS", count, {
     meaning:
       "Maximum number of runs of a workspace that are executed at the same time, by all processes together. Further runs stay pending. With this limit, workspaces take turns in the order of their IDs.",
   }),
   max_running_runs_per_user: setting("THREADMILL_MAX_RUNNING_RUNS_PER_USER", count, {
-    meaning: "The same for each user. The workspace's next run is the oldest run of a user below the limit.",
+    meaning:
+      "Like `THREADMILL_MAX_RUNNING_RUNS`, but for each user. The workspace's next run is the oldest run of a user who is below the limit.",
   }),
   workspace_weights: setting("THREADMILL_WORKSPACE_WEIGHTS", weights, {
     meaning:
-      "Weights of workspaces, as `<workspace id>=<number>`, separated by commas; others have the weight 1. Workspaces with pending runs take turns in the order of their IDs, and start as many runs per turn as their weight.",
+      "Weights of workspaces, as `<workspace id>=<number>`, separated by commas. Default: 1. Workspaces with pending runs take turns in the order of their IDs. The weight of a workspace is the maximum number of runs that it starts per turn.",
   }),
   max_deployments: setting("THREADMILL_MAX_DEPLOYMENTS", count, {
     meaning: "Maximum number of deployments in a workspace, except those that are being deleted.",

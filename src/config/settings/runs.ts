@@ -13,9 +13,9 @@ export const runSettings = {
     meaning: "Number of graph hosts (worker threads) for runs. State reads use one additional graph host.",
   }),
   python: setting(["--python <path>", "THREADMILL_PYTHON"], text, {
-    shown_default: "found",
+    shown_default: "selected automatically",
     meaning:
-      "Python interpreter that executes Python graphs. Default: the virtual environment of the project, the active environment, or the first suitable Python on the PATH ([Python graphs](python.md#interpreter)).",
+      "Python interpreter that executes Python graphs. By default, the virtual environment of the project, the active environment, or the first suitable Python on the PATH is used ([Python graphs](python.md#interpreter)).",
   }),
   python_hosts: setting(["--python-hosts <number>", "THREADMILL_PYTHON_HOSTS"], integer(1, 256), {
     shown_default: "`dev`: 1; `serve`: as many as `THREADMILL_HOSTS`, at most 4",
@@ -44,7 +44,7 @@ export const runSettings = {
     default: "0",
     shown_default: "off",
     meaning:
-      "Execute graphs on the server's main thread, for debugging. A blocking node then blocks the whole service.",
+      "Execute JavaScript graphs on the server's main thread, for debugging. A blocking node then blocks the whole service.",
   }),
   run_timeout_ms: setting("BG_JOB_TIMEOUT_SECS", seconds, {
     visibility: "public",
@@ -54,7 +54,7 @@ export const runSettings = {
   cron_missed: setting("THREADMILL_CRON_MISSED", oneOf(["skip", "last"]), {
     default: "skip",
     meaning:
-      "What to do about scheduled times of a cron that were missed by more than a minute because no process was running: `skip` creates no run, `last` creates one run for all of them.",
+      "What to do about scheduled times of a cron that were missed by more than a minute, for example because no process was running: `skip` creates no run, `last` creates one run for all of them.",
   }),
   webhook_keys: setting("THREADMILL_WEBHOOK_SECRET", readWebhookKeys, {
     default: "",

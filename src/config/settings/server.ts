@@ -57,7 +57,7 @@ export const serverSettings = {
   cors_allow_origins: setting("CORS_ALLOW_ORIGINS", list, {
     visibility: "public",
     default: "",
-    shown_default: "without keys: loopback origins; with keys: all origins",
+    shown_default: "without authentication: loopback origins; with authentication: all origins",
     meaning:
       "Comma-separated origins of web pages that may send requests to the service, or `*` for all origins. See [Web pages](security.md#web-pages). Origins in `http.cors` of langgraph.json are also allowed.",
   }),
@@ -72,7 +72,7 @@ export const serverSettings = {
   body_limit_bytes: setting("HTTP_MAX_REQUEST_BODY_BYTES", integer(1024, MAX_BODY_BYTES), {
     default: "50000000",
     meaning:
-      "Maximum size of a request body in bytes, except traces and uploads, which have their own limits. A larger body is rejected with status 413.",
+      "Maximum size of a request body in bytes, except for traces and uploads, which have their own limits. A larger body is rejected with status 413.",
   }),
   upload_limit_bytes: setting("THREADMILL_MAX_UPLOAD", size(1024, MAX_BODY_BYTES), {
     default: "200MB",
@@ -112,7 +112,7 @@ export const serverSettings = {
     visibility: "advanced",
     default: "0",
     meaning:
-      "Number of worker processes of `threadmill serve` that execute runs on this machine. The process itself then executes none, so that no graph can end or block it. See [Scaling](scaling.md#worker-processes).",
+      "Number of worker processes of `threadmill serve` that execute runs on this machine. The main process then executes no runs, so that no graph can crash or block it. See [Scaling](scaling.md#worker-processes).",
   }),
   worker_process: setting("--worker-process", enabled, {
     default: "0",
@@ -164,6 +164,6 @@ export function requireRole(
   // Worker processes are on the machine of the data folder.
   if (!database_url && workers === 0 && !share_data)
     refuse(
-      "processes with different roles must share a Postgres database: set DATABASE_URL to postgres://user:password@host:5432/database, or omit the role to run one process on SQLite.",
+      "processes with different roles must share a database: set DATABASE_URL to postgres://user:password@host:5432/database, set --share-data if all processes run on this machine, or omit the role to run one process on SQLite.",
     );
 }

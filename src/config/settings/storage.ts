@@ -25,7 +25,7 @@ export const storageSettings = {
     visibility: "public",
     default: ".threadmill",
     meaning:
-      "Data folder. It is created if it does not exist. With SQLite it contains the databases (`threadmill.db` and `experiments.db`, each with `-wal` and `-shm`, and `threadmill.db.note`), the lock files `lock.db` and `owner.pid`, and `encryption.keys`. It also contains the cache of type schemas and, in `control/`, the uploads, builds and data of deployments.",
+      "Data folder. It is created if it does not exist. With SQLite, it contains the databases `threadmill.db` and `experiments.db` (each with a `-wal` and a `-shm` file), `threadmill.db.note`, the lock files `lock.db` and `owner.pid`, and `encryption.keys`. It also contains the cache of type schemas and, in `control/`, the uploads, builds and data of deployments.",
   }),
   encryption_keys: setting("THREADMILL_ENCRYPTION_KEYS", list, {
     visibility: "public",
@@ -44,7 +44,7 @@ export const storageSettings = {
     default: "0",
     shown_default: "off",
     meaning:
-      "Allow several processes on one machine to use the same data folder. Every process must enable this setting. Instances of deployments run with it, because a rollout starts new instances before it stops the old ones.",
+      "Allow several processes on one machine to use the same data folder. Every process must enable this setting. Instances of deployments on SQLite run with this setting, because a rollout starts new instances before it stops the old ones.",
   }),
 };
 

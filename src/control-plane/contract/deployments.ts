@@ -145,7 +145,8 @@ export const deploymentRoutes = {
 
   createDeployment: createRoute({
     ...operation("create_deployment", "post", "/v2/deployments"),
-    summary: "Create a deployment with its first revision",
+    summary:
+      "Create a deployment and its first revision. An internal deployment without a source_revision_config gets no revision yet",
     tags,
     request: { body: jsonBody(DeploymentCreate) },
     responses: { 201: jsonResponse(Deployment, "The deployment."), ...refusals(400) },
@@ -185,7 +186,7 @@ export const deploymentRoutes = {
 
   patchDeployment: createRoute({
     ...operation("patch_deployment", "patch", "/v2/deployments/{deployment_id}"),
-    summary: "Update a deployment. Changing the secrets, resources or source creates a revision",
+    summary: "Update a deployment. A request with secrets, resources or a source creates a revision",
     tags,
     request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
     responses: { 200: jsonResponse(Deployment, "The updated deployment."), ...refusals(400, 404) },
@@ -244,14 +245,14 @@ export const integrationRoutes = {
 
   listForgeInstallations: createRoute({
     ...operation("list_forge_github_integrations", "get", "/v1/integrations/forge/github/install"),
-    summary: "List integrations of the additional (forge) GitHub App (always empty)",
+    summary: 'List integrations of the "forge" GitHub App (always empty)',
     tags: integrationTags,
     responses: { 200: installations },
   }),
 
   listForgeRepositories: createRoute({
     ...operation("list_forge_github_repos", "get", "/v1/integrations/forge/github/{integration_id}/repos"),
-    summary: "List repositories of the additional (forge) GitHub App (always empty)",
+    summary: 'List repositories of the "forge" GitHub App (always empty)',
     ...repositoriesOfIntegration,
   }),
 };

@@ -28,7 +28,8 @@ export type LogLine = z.output<typeof LogLine>;
 
 const cursor = z
   .string()
-  .openapi({ description: "Cursor of a page: `next_offset` or `next_cursor` in the response with the previous page." });
+  .openapi({ description: "Cursor of the page to return: `next_offset` or `next_cursor` of the previous page." });
+const nextCursor = nullable(z.string());
 
 const filters = {
   query: z.string().optional().openapi({ description: "Text to search for in messages, case-insensitive." }),
@@ -50,14 +51,22 @@ const kind = oneOf(["build", "deploy"]);
 const Logs = z
   .object({
     logs: z.array(LogLine),
-    next_offset: nullable(cursor).openapi({ description: "Cursor of the next page; null on the last page." }),
+    next_offset: nextCursor.openapi({
+      description:
+        "Cursor of the next page; null on the last page. While a revision is in progress, its build logs have a cursor on the last page, too.",
+    }),
   })
   .openapi("LogsResponse");
 export type Logs = z.output<typeof Logs>;
 
 const lines = jsonResponse(Logs, "A page of log lines.");
 
-const LogItems = z.object({ items: z.array(LogLine), next_cursor: nullable(cursor) }).openapi("DeploymentLogsResponse");
+const LogItems = z
+  .object({
+    items: z.array(LogLine),
+    next_cursor: nextCursor.openapi({ description: "Cursor of the next page; null on the last page." }),
+  })
+  .openapi("DeploymentLogsResponse");
 
 /** Body of the log requests that the command-line clients send. */
 const LogsQuery = z

@@ -86,7 +86,7 @@ export type RevisionStatus = z.output<typeof RevisionStatus>;
 
 const source = z.enum(SOURCES).openapi("DeploymentSource", {
   description:
-    "`github`: any git repository with a URL. `internal_source`: an uploaded tarball. `external_docker` and " +
+    "`github`: a git repository at any URL, not only on GitHub. `internal_source`: an uploaded tarball. `external_docker` and " +
     "`internal_docker`: a container image.",
 });
 

@@ -60,7 +60,7 @@ export const revisionRoutes = {
 
   interruptRevision: createRoute({
     ...operation("interrupt_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt"),
-    summary: "Interrupt a revision that is being built or deployed",
+    summary: "Interrupt a revision that is queued or in progress",
     ...interrupt,
   }),
 

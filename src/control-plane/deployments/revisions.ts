@@ -71,7 +71,7 @@ export class Revisions {
       const { status, artifact, deployed_at } = await requireRevision(tx, caller, key);
       const refuse = (reason: string) => new ApiError("revision_not_redeployable", { revision_id, reason });
       if (await hasRevisionInProgress(tx, deployment_id))
-        throw refuse("another revision of this deployment is in progress. Wait until it finishes, or interrupt it.");
+        throw refuse("a revision of this deployment is in progress. Wait until it finishes, or interrupt it.");
       if ((status === "DEPLOYED" || deployed_at !== null) && artifact === null)
         throw refuse(
           "its build was removed after newer revisions were deployed. Create a new revision from the same source.",

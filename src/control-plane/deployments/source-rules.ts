@@ -111,7 +111,7 @@ function findInvalidField(
   if (repo_url && hasPassword(repo_url))
     return "source_config.repo_url must not contain a password, because all users of the workspace can read the URL.";
   if (repo_ref && !GIT_REF.test(repo_ref))
-    return `source_revision_config.repo_ref is ${JSON.stringify(repo_ref)}, but must be a branch such as main, or a tag such as refs/tags/v1.`;
+    return `source_revision_config.repo_ref is ${JSON.stringify(repo_ref)}, but must be a branch such as main, a tag such as refs/tags/v1, or a full commit SHA.`;
   if (build_on_push && repo_ref?.startsWith("refs/tags/"))
     return "source_config.build_on_push requires a branch, not a tag: change source_revision_config.repo_ref.";
   if (image_uri && !IMAGE.test(image_uri))

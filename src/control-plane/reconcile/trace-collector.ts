@@ -152,7 +152,7 @@ async function storeEntry(
   } catch (error) {
     const isRefused = error instanceof ApiError && error.code !== "unavailable";
     if (!isRefused && attempt < MAX_ATTEMPTS) throw error;
-    log.warn({ deployment_id, instance_id, error }, "trace report of the instance discarded");
+    log.warn({ deployment_id, instance_id, error }, "a trace report of the instance was discarded");
     return "refused";
   }
 }

@@ -16,7 +16,7 @@ const scoreRange = z
 const change = z
   .object({ session_id: uuidOrHex, key: z.string(), direction: z.enum(["better", "worse", "changed"]) })
   .describe(
-    "Returns only examples whose score changed in this direction from the baseline. For keys where lower is better, a lower score is `better`.",
+    "Returns only examples whose score changed in this direction from the baseline; `changed` matches both directions. For keys where lower is better, a lower score is `better`.",
   );
 
 const order = z.object({
@@ -57,7 +57,7 @@ const ComparedCell = z.object({
   latency_s: z.number().nullable().describe("Mean latency of the completed runs; null if no run has completed."),
   is_earlier_version: z
     .boolean()
-    .describe("Whether the runs used an earlier version of the example than the row shows."),
+    .describe("Whether at least one of the runs used an earlier version of the example than the row shows."),
   scores: z.record(z.string(), z.number()),
   labels: z.record(z.string(), z.string()).describe("Text values of feedback, by feedback key."),
 });
@@ -66,7 +66,9 @@ export type ComparedCell = z.output<typeof ComparedCell>;
 export const ComparedRow = z
   .object({
     example_id: z.string(),
-    number: z.int().describe("Position of the example in the dataset, starting at 1."),
+    number: z
+      .int()
+      .describe("Position of the example in the dataset, starting at 1. Deleted examples are counted, too."),
     inputs_preview: z.string(),
     expected_preview: z.string().nullable(),
     cells: z.array(ComparedCell.nullable()).describe("One cell per experiment, in the order of `session_ids`."),

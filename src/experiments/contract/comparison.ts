@@ -12,7 +12,7 @@ const sortParams = z.object({
   sort_by: z
     .string()
     .describe(
-      "`feedback.{key}`, `latency` or `error` of the first experiment. With the prefix `delta.`, sorts by the difference from the first experiment.",
+      "`feedback.{key}`, `latency` or `error` of the first experiment. With the prefix `delta.`, sorts by the largest absolute difference between the first and any other experiment.",
     ),
   sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
 });

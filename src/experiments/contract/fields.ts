@@ -56,7 +56,11 @@ export const asOf = z
   .string()
   .min(1)
   .transform((text) => microsecondsOf(text) ?? text)
-  .openapi({ type: "string", description: "An ISO 8601 time, or a tag of the dataset." });
+  .openapi({
+    type: "string",
+    description:
+      "A version of the dataset: a version tag, or an ISO 8601 time, which selects the newest version at or before it.",
+  });
 export type AsOf = z.output<typeof asOf>;
 
 export const LATEST = "latest";

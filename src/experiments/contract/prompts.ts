@@ -146,12 +146,12 @@ export type PromptCommitCreate = z.output<typeof PromptCommitCreate>;
 const PromptTagCreate = z.object({ tag_name: name, commit_id: z.string().min(1).max(200) }).openapi("PromptTagCreate");
 export type PromptTagCreate = z.output<typeof PromptTagCreate>;
 
-const owner = z.string().openapi({ description: "`-` for the workspace of the caller, or its `tenant_handle`." });
+const owner = z.string().openapi({ description: "`-`, or the `tenant_handle` of the caller's workspace." });
 export const promptParams = z.object({ owner, repo: z.string() });
 const one = z.object({ repo: Prompt });
 
 const commitQuery = z.object({
-  tag: z.string().optional().describe("Returns only commits with this tag."),
+  tag: z.string().optional().describe("Returns only the commit with this tag."),
   ...paging,
 });
 export type CommitQuery = z.output<typeof commitQuery>;
@@ -200,7 +200,7 @@ export const promptRoutes = {
     method: "delete",
     path: "/repos/{owner}/{repo}",
     operationId: "delete_prompt",
-    summary: "Delete a prompt with its commits",
+    summary: "Delete a prompt and its commits",
     request: { params: promptParams },
     responses: { 200: deletedResponse("The prompt was deleted."), ...errors(404) },
   }),
@@ -288,7 +288,7 @@ const Settings = z
   .object({
     id: z.string().openapi({ description: "The ID of the workspace." }),
     display_name: z.string(),
-    tenant_handle: z.string().openapi({ description: "The `owner` in prompt identifiers." }),
+    tenant_handle: z.string().openapi({ description: "Accepted as `owner` in paths, in addition to `-`." }),
     created_at: timeText,
   })
   .openapi("WorkspaceSettings");

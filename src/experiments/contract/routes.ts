@@ -40,8 +40,9 @@ export const experimentsDocument = {
     title: "Threadmill experiments",
     version: "0.1.0",
     description:
-      "Upload, query and compare experiment results. A 422 response lists every invalid field with its location; other " +
-      "errors have the body `{detail}`. Unknown fields and query parameters are ignored.",
+      "Datasets, experiments, traces, feedback, annotation queues and prompts. Each error has the body `{detail}`: in a 422 response " +
+      "a list of all invalid fields, otherwise a message. Errors of version 2 are problem details (RFC 7807). Unknown fields and " +
+      "query parameters are ignored.",
   },
   tags: [
     { name: "Experiments", description: "Experiments and their statistics. The API calls an experiment a session." },

@@ -33,11 +33,11 @@ export const ExperimentRun = z
     child_run_ids: z
       .array(z.string())
       .nullable()
-      .openapi({ description: "IDs of all descendants. Null in lists of runs." }),
+      .openapi({ description: "IDs of all descendants. In lists, null for traced runs." }),
     direct_child_run_ids: z
       .array(z.string())
       .nullable()
-      .openapi({ description: "IDs of the children. Null in lists of runs." }),
+      .openapi({ description: "IDs of the children. In lists, null for traced runs." }),
     session_id: z.string(),
     reference_example_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
@@ -90,9 +90,11 @@ export const RunQuery = z
       "Maximum number of runs per page. Values above 100 are treated as 100. Use `cursor` to get the next page.",
     ),
     select: optional(z.array(z.string())).describe(
-      "The fields to return in addition to `id`, `name`, `run_type`, `start_time` and `trace_id`. Unknown fields are ignored.",
+      "The fields to return in addition to `id`, `name`, `run_type`, `start_time` and `trace_id`. Default: all fields. Unknown fields are ignored.",
     ),
-    order: withDefault(z.enum(["asc", "desc"]), "desc").describe("Sort order by start time."),
+    order: withDefault(z.enum(["asc", "desc"]), "desc").describe(
+      "Sort order of the runs, which are sorted by start time.",
+    ),
   })
   .openapi("RunQuery");
 export type RunQuery = z.output<typeof RunQuery>;

@@ -118,7 +118,7 @@ const changes = {
   description: optional(z.string()),
   default_dataset_id: optional(uuidOrHex),
   trace_tier: optional(z.enum(["longlived", "shortlived"])).describe(
-    "`shortlived`: traces expire after `THREADMILL_TRACE_DAYS`. An experiment is always `longlived`.",
+    "`shortlived`: traces expire after the number of days in `THREADMILL_TRACE_DAYS`. An experiment is always `longlived`.",
   ),
 };
 
@@ -184,7 +184,7 @@ export const sessionRoutes = {
     method: "delete",
     path: "/sessions/{session_id}",
     operationId: "delete_session",
-    summary: "Delete an experiment with its runs and feedback",
+    summary: "Delete an experiment, including its runs and feedback",
     request: { params: sessionParams },
     responses: { 200: deletedResponse("The experiment was deleted."), ...errors(404) },
   }),

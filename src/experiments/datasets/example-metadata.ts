@@ -44,7 +44,7 @@ export async function changeMetadata(
       throw new InvalidRequestError([
         {
           loc: ["body", "operations"],
-          msg: `Value error, the metadata of ${example_id} ${reason}`,
+          msg: `Value error, the metadata of the example ${example_id} ${reason}`,
           type: "value_error",
         },
       ]);

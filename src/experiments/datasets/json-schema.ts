@@ -104,7 +104,12 @@ export class JsonSchema {
       return new SchemaCheck(this.#root, matches, budget).faults(this.#root, value).slice(0, MAX_FAULTS);
     } catch (error) {
       if (error instanceof TooManyStepsError)
-        return [{ path: [], message: "takes too many steps to validate: simplify the schema or the value" }];
+        return [
+          {
+            path: [],
+            message: "takes too long to validate: simplify the schema or the value, or send fewer examples per request",
+          },
+        ];
       throw error;
     }
   }

@@ -182,7 +182,7 @@ const isScalar = (value: unknown): value is Scalar =>
   value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 
 function readWords(reader: FilterReader): string[] {
-  const text = reader.text("a quoted string to search for, without a field");
+  const text = reader.text("a quoted string (search takes no field)");
   const words = wordsOf(text.value);
   if (words.length === 0) throw new FilterError(text.at, "expected at least one word to search for.");
   for (const _ of words) reader.countNode(text.at);

@@ -79,6 +79,6 @@ export function servePlatformExamples(platform: Routes, { examples }: Experiment
 function assertSameDataset(ids: string[]): void {
   const index = ids.findIndex((id) => id !== ids[0]);
   if (index < 0) return;
-  const msg = "Value error, all examples of a request must belong to one dataset";
+  const msg = "Value error, all examples in a request must belong to the same dataset";
   throw new InvalidRequestError([{ loc: ["body", index, "dataset_id"], msg, type: "value_error", input: ids[index] }]);
 }

@@ -53,7 +53,7 @@ const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
     { ...EVALUATORS, paths: ["/runs/rules", "/runs/rules/decision-models"] },
     {
       feature: "The session resolutions API",
-      instead: "Find the session by name with /api/v1/sessions?name=.",
+      instead: "Find the session by name with /api/v1/sessions?name={name}.",
       paths: ["/sessions/resolutions"],
     },
   ],
@@ -83,7 +83,7 @@ const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
     },
     {
       feature: "The run URL API",
-      instead: "Read the run: its app_path is the path of its page.",
+      instead: "Read the run: app_path is the path of the run's page in the web app.",
       paths: ["/runs/:run_id/url"],
     },
     {

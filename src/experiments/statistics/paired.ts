@@ -183,7 +183,8 @@ export function bootstrapMeanInterval(
   if (first === undefined) throw new RangeError("The bootstrap needs at least one difference.");
   if (!Number.isInteger(resamples) || resamples < 1)
     throw new RangeError(`The number of resamples must be a positive integer, not ${resamples}.`);
-  if (!(level > 0 && level < 1)) throw new RangeError(`The level must be between 0 and 1, not ${level}.`);
+  if (!(level > 0 && level < 1))
+    throw new RangeError(`The confidence level must be greater than 0 and less than 1, not ${level}.`);
   // Avoids the rounding errors of sums of equal numbers.
   if (deltas.every((delta) => delta === first)) return [first, first];
   const random = seededRandom(seed);

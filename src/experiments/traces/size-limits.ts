@@ -74,7 +74,7 @@ export class BodyTurns {
     try {
       if (Date.now() > deadline_ms)
         throw new ApiError("unavailable", {
-          reason: "The request waited too long to be processed. Send it again later.",
+          reason: "The request was not processed in time. Send it again later.",
         });
       const body = unpack();
       const bytes = body.byteLength;

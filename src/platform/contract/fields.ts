@@ -34,7 +34,7 @@ export function unsearchableReason(object: object): string | undefined {
   };
   if (!isWithin(object, 1))
     return keys > MAX_SEARCHABLE.keys
-      ? `has more than ${MAX_SEARCHABLE.keys} keys and nested list elements in total`
+      ? `has more than ${MAX_SEARCHABLE.keys} keys in total (an object or a list within a list counts as a key)`
       : `is nested more than ${MAX_SEARCHABLE.levels} levels deep`;
   return new TextEncoder().encode(JSON.stringify(object)).length > MAX_SEARCHABLE.bytes
     ? `is larger than ${MAX_SEARCHABLE.bytes} bytes as JSON`
@@ -146,7 +146,7 @@ const MEANING = {
   404: "The record does not exist, or it belongs to another workspace or user.",
   409: "The record already exists, or its state does not permit this operation.",
   413: "The body is too large.",
-  422: "The request is invalid. The error identifies the invalid field.",
+  422: "The request is invalid or cannot be processed. The error states the reason and, if a field is invalid, identifies it.",
   500: "The server is not healthy.",
   502: "The project's code failed.",
 } as const;

@@ -117,7 +117,7 @@ class DirectValues implements Values {
   }
 
   encrypted(): string {
-    throw new Error("Encrypted columns are written in transactions only.");
+    throw new Error("Encrypted columns can be written only in a transaction.");
   }
 
   async prepare(): Promise<void> {}

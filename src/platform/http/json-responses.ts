@@ -11,7 +11,8 @@ const KEEP_ALIVE_MS = 5_000;
 
 const FAILED = {
   error: "ServiceError",
-  message: "Waiting for the result failed because of an internal error. The work continues: request the result again.",
+  message:
+    "Waiting for the result failed because of an internal error. The operation was not cancelled: request its result again.",
 };
 
 /** Returns a JSON response for a slow result. It starts within 1 s and sends a line break every 5 s until the text is ready. */

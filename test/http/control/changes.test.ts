@@ -146,7 +146,10 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
       const answer = await ada.send("PATCH", `/v2/deployments/${id}`, {
         source_revision_config: { source_tarball_path },
       });
-      expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("No tarball was uploaded")]);
+      expect([answer.status, answer.body.detail]).toEqual([
+        400,
+        expect.stringContaining("This deployment has no uploaded tarball"),
+      ]);
       expect(await ada.call("GET", `/v2/deployments/${id}/revisions`)).toMatchObject({ resources: [] });
     },
   );

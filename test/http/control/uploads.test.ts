@@ -195,7 +195,10 @@ describe.each(databases)("an upload of source on %s", (database) => {
     const other = await ada.call("POST", "/v2/deployments", empty(), 201);
     const body = { source_revision_config: { source_tarball_path: upload.object_path } };
     const answer = await ada.send("PATCH", `/v2/deployments/${other.id}`, body);
-    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("No tarball was uploaded")]);
+    expect([answer.status, answer.body.detail]).toEqual([
+      400,
+      expect.stringContaining("This deployment has no uploaded tarball"),
+    ]);
   });
 
   it("is deleted when it has expired and no revision needs it, with all unknown files in the folder", async () => {

@@ -186,7 +186,10 @@ function errorOf(status: number, statusText: string, text: string): RequestError
     return new RequestError(status, field ? invalidId(field, problem as string) : detail);
   }
   if (!Array.isArray(detail))
-    return new RequestError(status, `The request failed with HTTP status ${status} ${statusText}`);
+    return new RequestError(
+      status,
+      `The request failed with HTTP status ${[status, statusText].filter(Boolean).join(" ")}.`,
+    );
   const issues = detail as ValidationIssue[];
   const ofPath = issues.find(({ loc }) => loc?.[0] === "path");
   if (ofPath) return new RequestError(status, invalidId(String(ofPath.loc?.[1]), ofPath.msg ?? "is invalid"), issues);
@@ -198,7 +201,7 @@ function errorOf(status: number, statusText: string, text: string): RequestError
 
 /** Explains a rejected ID, which comes from the address of the page. */
 const invalidId = (field: string, problem: string): string =>
-  `The address of this page has an invalid ID (${field} ${problem.replace(/\.$/, "")}). Check the link, or open the item from its list.`;
+  `The address of this page has an invalid ID (${field}: ${problem.replace(/\.$/, "")}). Check the link, or open the item from its list.`;
 
 function parsed(text: string): unknown {
   try {

@@ -27,7 +27,7 @@ export function ConnectionBanner() {
     >
       <CloudOff size={14} aria-hidden className="shrink-0 text-error" />
       <span className="min-w-0 flex-1">
-        {isOnline ? "The server does not respond." : "You are offline."} Data may be outdated: last update{" "}
+        {isOnline ? "The server is not responding." : "You are offline."} Data may be outdated: last update{" "}
         {exactTime(new Date(last_response_ms))}.
       </span>
       {isOnline && (

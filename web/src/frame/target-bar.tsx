@@ -60,7 +60,7 @@ export function TargetBar() {
   useEffect(() => {
     if (!isMissing) return;
     const reason = mayDeploy ? "is no longer live" : 'requires the scope "deployments"';
-    toast(`Deployment "${target}" ${reason}. The pages show the agents of this server.`, { error: true });
+    toast(`Deployment "${target}" ${reason}. The app now shows the agents of this server.`, { error: true });
     void choose(undefined);
   }, [isMissing]);
   if (!AGENT_PAGES.includes(section) || (target === undefined && !live?.length)) return null;

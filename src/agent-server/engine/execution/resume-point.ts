@@ -1,4 +1,5 @@
 import type { Database, Tx } from "../../../platform/database/database.ts";
+import { languageMismatch } from "../../graph-catalog.ts";
 import type { CheckpointData, Language, WriteKey } from "../../graph-hosts/checkpoint-requests.ts";
 import type { RunKwargs, RunOrder } from "../../graph-hosts/host.ts";
 import { findCheckpoint, findWritesOfRun } from "../../storage/checkpoints/checkpoints.ts";
@@ -59,7 +60,7 @@ export function refusedLanguage(
   language: Language | undefined,
 ): ResumeRefusal | undefined {
   if (!head?.language || !language || head.language === language) return undefined;
-  const message = `The state of this thread was written by a graph in ${head.language}; the graph "${graph_id}" cannot read it. Use a new thread.`;
+  const { message } = languageMismatch(head.language, graph_id, language);
   return { error: { error: "LanguageMismatchError", message }, thread_status: "error" };
 }
 

@@ -108,7 +108,7 @@ const isScalar = (value: unknown): boolean =>
 
 const invalidFilter = (name: string, value: unknown): Error =>
   new Error(
-    `the handler returned an invalid filter (${name}: ${String(value)}): return true, false, or an object with strings, numbers, booleans, null, $eq, $contains, $or and $and`,
+    `the handler returned an invalid filter (${name}: ${JSON.stringify(value) ?? String(value)}): return true, false, or an object with strings, numbers, booleans, null, $eq, $contains, $or and $and`,
   );
 
 /** Headers that describe the body or the connection, which the service sets. */

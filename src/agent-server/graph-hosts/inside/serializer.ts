@@ -35,7 +35,7 @@ export class StateSerializer {
     const [type, bytes] = await this.#original.dumpsTyped(escaped);
     if (type === "json" && bytes.length === 0)
       throw new TypeError(
-        `A ${typeof value} cannot be stored in the state: return a value that can be serialized to JSON.`,
+        `A value of type ${typeof value} cannot be stored in the state: return a value that can be serialized to JSON.`,
       );
     return { type, value: Buffer.from(bytes).toString(type === "json" ? "utf8" : "base64") };
   }

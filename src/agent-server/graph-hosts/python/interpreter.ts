@@ -77,7 +77,9 @@ export async function findPython(search: PythonSearch, known = new Map<string, P
     const probe = known.get(key) ?? (await probeOf(candidate.path, search));
     if (!probe) {
       if (search.path !== undefined)
-        throw new PythonError(`THREADMILL_PYTHON names ${search.path}, which cannot be executed.`);
+        throw new PythonError(
+          `The Python interpreter ${search.path} (--python or THREADMILL_PYTHON) cannot be executed.`,
+        );
       seen.push(candidate.label);
       continue;
     }
@@ -101,7 +103,7 @@ export async function findPython(search: PythonSearch, known = new Map<string, P
   const looked_at = seen.length > 0 ? ` (looked at: ${seen.join(", ")})` : "";
   throw new PythonError(
     `no Python ${version ?? "3.11"} or later was found${looked_at}. Create an environment: uv venv && uv pip install langgraph, ` +
-      `or python3.12 -m venv .venv && .venv/bin/pip install langgraph`,
+      `or python${version ?? "3.12"} -m venv .venv && .venv/bin/pip install langgraph`,
   );
 }
 

@@ -148,7 +148,9 @@ export class A2aTasks {
       state === "input-required" ? await findThread(this.#context.database.read, tenant_id, thread_id) : undefined;
     if (thread?.status !== "interrupted")
       throw new UnsupportedOperationError(
-        `Task ${run_id} is not waiting for input: its state is ${state}. Send the message without taskId.`,
+        thread
+          ? `Task ${run_id} cannot be continued, because its thread is ${thread.status}. Send the message without taskId.`
+          : `Task ${run_id} is not waiting for input: its state is ${state}. Send the message without taskId.`,
       );
     return Object.values(JSON.parse(thread.interrupts) as Record<string, Interrupt[]>).flat();
   }

@@ -185,7 +185,7 @@ class ToolCall {
     const paused = await calls.findPaused(this.#request.caller, state, assistant_id);
     if (!paused) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "requestState: does not belong to this call");
     const interrupts = await calls.interruptsOf(paused);
-    if (interrupts.length === 0) return failureOf("The run no longer waits for input.");
+    if (interrupts.length === 0) return failureOf("The run is no longer waiting for input.");
     const answers = answersIn(mcpReq.inputResponses, interrupts);
     if (answers === "declined") return failureOf(`The request for input was declined. ${waiting(paused)}`);
     if (Object.keys(answers).length === 0) return questionsOf(paused, interrupts);

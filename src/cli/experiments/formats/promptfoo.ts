@@ -109,12 +109,12 @@ function selectVariant(file: InputFile, variants: Variant[], { provider, prompt 
   const problem =
     found.length === 0
       ? "contains no results that match --provider and --prompt"
-      : `contains ${found.length} experiments`;
+      : `contains the results of ${found.length} combinations of provider and prompt`;
   const lines = listed.map(
     (variant) => `  --provider ${quote(variant.provider)} --prompt ${quote(truncate(variant.prompt, 80))}`,
   );
   throw new CommandError(
-    `${file.name} ${problem}. Select one with --provider and --prompt (the label or the beginning of the prompt text):\n${lines.join("\n")}`,
+    `${file.name} ${problem}. Select one combination with --provider and --prompt (the label or the beginning of the prompt text):\n${lines.join("\n")}`,
   );
 }
 

@@ -235,7 +235,7 @@ function requireReachable(database_url: string | undefined, network: string): vo
   const { hostname } = new URL(database_url);
   if (!isLoopback(hostname)) return;
   throw new DeployError(
-    `Containers in the network "${network}" cannot reach the Postgres server at ${hostname}: use an address that is not a loopback address in DATABASE_URL, or set THREADMILL_DOCKER_NETWORK=host.`,
+    `Containers in the network "${network}" cannot reach the Postgres server at ${hostname}: use a non-loopback address in DATABASE_URL, or set THREADMILL_DOCKER_NETWORK=host.`,
   );
 }
 

@@ -132,7 +132,7 @@ export class Cluster {
       [response] = (await once(request, "response").finally(() => clearTimeout(timer))) as [IncomingMessage];
     } catch (error) {
       throw new ClusterUnavailableError(
-        `Cannot connect to the Kubernetes API at ${url.origin} (${(error as Error).message}): check the API server and ${source(this.#options)}.`,
+        `Cannot connect to the Kubernetes API at ${url.origin} (${(error as Error).message}). Check that the API server is reachable. Also check ${source(this.#options)}.`,
       );
     }
     const { statusCode: status = 0 } = response;

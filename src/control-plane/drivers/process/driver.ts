@@ -72,7 +72,10 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
         shared_reason !== undefined &&
         (await listWorkspaces(database.read, undefined)).length > 1);
     if (!isOff) return;
-    const reason = options.deploy_process === "off" ? "" : ` Several workspaces use the service, and ${shared_reason}.`;
+    const reason =
+      options.deploy_process === "off"
+        ? ""
+        : ` Deployments of several workspaces would not be isolated from each other, because ${shared_reason}.`;
     throw new DeployError(
       `This service does not build from source (THREADMILL_DEPLOY_PROCESS=${options.deploy_process}).${reason} Deploy an image instead.`,
     );

@@ -6,7 +6,7 @@ import { AnnotationQueue, QueueQuery } from "./queues.ts";
 const QueueOverview = AnnotationQueue.extend({
   items: z
     .object({ needs_my_review: z.int(), needs_others_review: z.int(), archived: z.int() })
-    .describe("Item counts by the caller's review status."),
+    .describe("Number of items in each section of the caller's queue."),
 }).openapi("AnnotationQueueOverview");
 export type QueueOverview = z.output<typeof QueueOverview>;
 

@@ -88,10 +88,10 @@ const CountQuery = z.object({
   status: z.union([section, z.literal("all")]),
   start_time: time
     .optional()
-    .describe("Counts only items that were archived after this time. Ignored unless archived items are counted."),
+    .describe("Counts only items that were archived after this time. Ignored with any other status than `archived`."),
   end_time: time
     .optional()
-    .describe("Counts only items that were archived before this time. Ignored unless archived items are counted."),
+    .describe("Counts only items that were archived before this time. Ignored with any other status than `archived`."),
 });
 export type QueueCountQuery = z.output<typeof CountQuery>;
 
@@ -148,7 +148,8 @@ export const queueItemRoutes = {
     method: "post",
     path: `${QUEUE}/runs/by-key`,
     operationId: "add_runs_to_annotation_queue_by_key",
-    summary: "Add runs to a queue. Only `run_id` identifies the run; the session and start time are ignored.",
+    summary:
+      "Add runs to a queue. Only `run_id` is used to identify a run; a session ID or start time in the request is ignored.",
     request: { params: queueParams, body: jsonBody(addedRuns) },
     responses: { 200: jsonResponse(z.array(QueueItem), "The items of these runs."), ...errors(404) },
   }),
@@ -274,12 +275,12 @@ export const queueItemRoutes = {
     method: "get",
     path: `${ITEMS}/{item_id}/placement`,
     operationId: "read_annotation_queue_item_placement",
-    summary: "Get the caller's review status for an item, and its position among the items with this status",
+    summary: "Get the section of the caller's queue that contains an item, and the item's position in it",
     request: { params: itemParams },
     responses: {
       200: jsonResponse(
         z.object({ item_type: z.literal("RUN"), section, position: z.int() }),
-        "The review status and the zero-based position.",
+        "The section and the zero-based position in it.",
       ),
       ...errors(404),
     },

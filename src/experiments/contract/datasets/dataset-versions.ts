@@ -92,7 +92,7 @@ export const datasetVersionRoutes = {
     method: "get",
     path: "/datasets/{dataset_id}/tags",
     operationId: "list_dataset_tags",
-    summary: "List the versions of a dataset that have tags, oldest first",
+    summary: "List the tagged versions of a dataset, oldest first",
     request: { params: datasetParams },
     responses: { 200: jsonResponse(z.array(DatasetVersion), "The versions with their tags."), ...errors(404) },
   }),

@@ -118,7 +118,7 @@ export const ExampleCreate = z
     ),
     use_legacy_message_format: unsupported(
       (value) => value === false,
-      "`use_legacy_message_format` is not supported: examples keep the message format of their run",
+      "`use_legacy_message_format` is not supported: examples keep the message format of their source run",
     ).optional(),
     created_at: optional(time),
   })
@@ -235,7 +235,7 @@ export const exampleRoutes = {
     method: "delete",
     path: "/examples/{example_id}",
     operationId: "delete_example",
-    summary: "Delete an example. The inputs of existing runs are kept.",
+    summary: "Delete an example. Runs of experiments on the example keep its inputs.",
     request: { params: exampleParams },
     responses: { 200: deletedExamples, ...errors(404) },
   }),

@@ -76,7 +76,7 @@ export const platformExampleRoutes = {
     method: "patch",
     path: "/platform/datasets/{dataset_id}/examples",
     operationId: "patch_examples",
-    summary: "Update examples (multipart). Fields without a part are not changed.",
+    summary: "Update examples (multipart). Fields that are not sent are not changed.",
     request: { params: datasetParams, body: multipart },
     responses: { 200: jsonResponse(exampleIds, "The IDs of the examples."), ...errors(400, 404) },
   }),

@@ -43,7 +43,7 @@ export const sharedDatasetRoutes = {
     method: "get",
     path: "/public/{share_token}/datasets/sessions",
     operationId: "list_shared_sessions",
-    summary: "List a shared dataset's experiments, if the experiments are also shared",
+    summary: "List a shared dataset's experiments. The list is empty if the experiments are not shared",
     security: [],
     request: { params: shareParams, query: SharedSessionQuery },
     responses: { 200: jsonResponse(z.array(Session), "A page of experiments with their statistics."), ...errors(404) },

@@ -37,7 +37,7 @@ const KeyConfigCreate = z.object({
       .boolean()
       .refine(
         (is_enforced) => !is_enforced,
-        "true is not supported, because a feedback key has exactly one config: omit the field or set it to false",
+        "must be false or omitted: enforced configs are not supported, because each feedback key has exactly one config",
       ),
   ),
 });

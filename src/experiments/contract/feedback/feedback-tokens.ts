@@ -56,7 +56,7 @@ export const feedbackTokenRoutes = {
     path: "/feedback/tokens",
     operationId: "create_feedback_ingest_token",
     summary:
-      "Create tokens with which clients without an API key can send feedback on a run. If the request body is a list, the response is also a list.",
+      "Create tokens that let clients without an API key send feedback on a run. If the request body is a list, the response is also a list.",
     request: { body: jsonBody(z.union([FeedbackTokenCreate, z.array(FeedbackTokenCreate).min(1).max(100)])) },
     responses: { 200: jsonResponse(z.union([FeedbackToken, z.array(FeedbackToken)]), "The tokens."), ...errors() },
   }),
@@ -65,7 +65,7 @@ export const feedbackTokenRoutes = {
     method: "get",
     path: "/feedback/tokens",
     operationId: "list_feedback_ingest_tokens",
-    summary: "List the tokens of a run that have not expired, newest first",
+    summary: "List the unexpired tokens of a run, newest first",
     request: { query: z.object({ run_id: uuidOrHex, ...paging }) },
     responses: { 200: jsonResponse(z.array(FeedbackToken), "A page of tokens."), ...errors() },
   }),

@@ -58,8 +58,8 @@ export function rowOfCells(columns: readonly (Column | undefined)[], cells: read
 
 export const KNOWN_COLUMNS =
   "Valid columns: row_id, input or inputs.*, expected or expected_outputs.*, output or actual_outputs.*, score.* (numbers), " +
-  "value.* (labels), comment.*, latency (seconds), start_time, end_time, run_name, error, metadata.*; with JSON " +
-  "cells: inputs, expected_outputs, actual_outputs, metadata, evaluation_scores.";
+  "value.* (labels), comment.*, latency (seconds), start_time, end_time, run_name, error, metadata.*. Valid " +
+  "columns whose cells contain JSON: inputs, expected_outputs, actual_outputs, metadata, evaluation_scores.";
 
 /** Fields whose value is the text of the cell. */
 const TEXT_FIELDS = ["row_id", "start_time", "end_time", "run_name", "error"];
@@ -96,7 +96,8 @@ export function columnOf(name: string): Column | undefined {
       addFields(row, field, key === undefined ? objectOf(cell) : { [key]: contentOf(cell) }),
     );
   if (key === undefined) return undefined;
-  if (prefix === "score") return column(prefix, (draft, cell) => addScore(draft, key, { score: numberOf(cell) }));
+  if (prefix === "score")
+    return column(prefix, (draft, cell) => addScore(draft, key, { score: numberOf(cell, USE_VALUE) }));
   if (prefix === "value" || prefix === "comment")
     return column(prefix, (draft, cell) => addScore(draft, key, { [prefix]: cell }));
   return undefined;
@@ -141,14 +142,14 @@ function listOf(cell: unknown): unknown[] {
   throw new ValueError(`must be a JSON list, not ${shortened(cell)}.`);
 }
 
-function numberOf(cell: unknown): number {
+const USE_VALUE = ' For labels, use a column whose name starts with "value.".';
+
+function numberOf(cell: unknown, advice = ""): number {
   const text = String(cell).trim().toLowerCase();
   if (text === "true" || text === "false") return Number(text === "true");
   const number = text === "" ? Number.NaN : Number(text);
   if (Number.isFinite(number)) return number;
-  throw new ValueError(
-    `must be a number, not ${shortened(cell)}. For labels, use a column whose name starts with "value.".`,
-  );
+  throw new ValueError(`must be a number, not ${shortened(cell)}.${advice}`);
 }
 
 /** Formats a value for an error message. */

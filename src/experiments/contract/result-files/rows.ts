@@ -109,7 +109,9 @@ export class RowCompleter {
 function microsecondsOfLatency(latency: unknown): number {
   if (latency === undefined || latency === null) return 0;
   if (typeof latency === "number" && latency >= 0 && latency < MAX_LATENCY_S) return Math.round(latency * 1e6);
-  throw new RowError(`latency must be a number of seconds (0 or more), not ${JSON.stringify(latency)}.`);
+  throw new RowError(
+    `latency must be a number of seconds from 0 to less than 1,000,000,000, not ${JSON.stringify(latency)}.`,
+  );
 }
 
 /** Formats microseconds since the epoch in ISO 8601. */

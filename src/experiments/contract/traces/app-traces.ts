@@ -34,7 +34,9 @@ export type TraceRun = z.output<typeof TraceRun>;
 const Trace = z
   .object({
     trace_id: z.string(),
-    session_id: z.string().describe("ID of the root run's session."),
+    session_id: z
+      .string()
+      .describe("ID of the session of the root run or, if that has not been received, of the first run."),
     status: runFields.status.describe("The status of the root run; `pending` if the root run has not been received."),
     version: z
       .string()
@@ -94,7 +96,7 @@ const UsageQuery = z
   })
   .refine(({ from, until, bucket_ms }) => until > from && until - from <= MAX_BUCKETS * bucket_ms * 1000, {
     path: ["until"],
-    error: `must be after \`from\`, by at most ${MAX_BUCKETS} buckets`,
+    error: `must be after \`from\`, and at most ${MAX_BUCKETS} times \`bucket_ms\` later`,
   })
   .openapi("UsageQuery");
 export type UsageQuery = z.output<typeof UsageQuery>;
@@ -110,17 +112,17 @@ const UsageOverTime = z
     total: z.object(usageFields),
     buckets: z
       .array(z.object({ at: timeText.describe("Start of the bucket."), ...usageFields }))
-      .describe("Oldest first. Buckets without ended traces are omitted."),
+      .describe("Oldest first. Buckets in which no trace ended are omitted."),
     assistants: z
       .array(z.object({ assistant_id: z.string(), ...usageFields }))
       .describe("The 100 assistants with the most tokens."),
     incomplete_until: nullableTime.describe(
-      "Null if all traces were counted. Otherwise, only traces that started at or after this time were counted: the 50,000 most recently started.",
+      "Null if all traces were counted. Otherwise, only the 50,000 most recently started traces were counted, and this is the earliest of their start times.",
     ),
   })
   .openapi("UsageOverTime", {
     description:
-      "Tokens and costs of the traces of this server's assistants, grouped into buckets by the end time of the root run. Traces that took longer than a day are not counted. A value is null if no counted trace reports it.",
+      "Tokens and costs of the traces of this server's assistants, grouped into buckets by the end time of the root run. Traces that started more than a day before `from` are not counted. A value is null if no counted trace reports it.",
   });
 export type UsageOverTime = z.output<typeof UsageOverTime>;
 

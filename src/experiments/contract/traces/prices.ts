@@ -15,7 +15,12 @@ const name = z.string().min(1).max(200);
 const ModelPriceInput = z
   .object({
     name,
-    match_pattern: z.string().min(1).describe("An RE2 regular expression that the model name must match."),
+    match_pattern: z
+      .string()
+      .min(1)
+      .describe(
+        "An RE2 regular expression that must match the model name or a part of it. Use `^` and `$` to match the whole name.",
+      ),
     match_path: optional(z.array(name).min(1).max(20)).describe(
       "Fields of `extra.invocation_params` that contain the model name, for runs without `metadata.ls_model_name`.",
     ),
@@ -96,7 +101,10 @@ const Reprice = z
 const Repriced = z.object({
   traces: z.int().describe("Number of traces that this request processed."),
   runs: z.int().describe("Number of runs whose costs this request changed."),
-  next: z.string().nullable().describe("The `after` value for the next request; null when all traces have been read."),
+  next: z
+    .string()
+    .nullable()
+    .describe("The `after` value for the next request; null when all traces have been processed."),
 });
 
 export const pricePageRoutes = {
@@ -105,7 +113,7 @@ export const pricePageRoutes = {
     path: "/app/api/reprice",
     operationId: "repriceSession",
     summary:
-      "Recompute the costs of a project's runs with the current prices. Each request processes traces for about two seconds; repeat the request with `after` until all traces are processed.",
+      "Recompute the costs of a project's runs with the current prices, except costs that clients sent. Each request processes traces for about two seconds; repeat the request with `after` until all traces are processed.",
     tags: ["Web app"],
     request: { body: jsonBody(Reprice) },
     responses: { 200: jsonResponse(Repriced, "The progress."), ...errors(400, 404) },

@@ -15,7 +15,9 @@ const changes = {
   name: optional(cut(MAX_NAME_CHARS)),
   run_type: optional(cut(MAX_TYPE_CHARS)),
   start_time: optional(traceTime),
-  end_time: optional(traceTime).openapi({ description: "End time. A run without an end time is pending." }),
+  end_time: optional(traceTime).openapi({
+    description: "End time. A run without an end time and without an error is pending.",
+  }),
   inputs: optional(jsonObject),
   outputs: optional(jsonObject),
   error: optional(z.string()),
@@ -90,7 +92,7 @@ export const traceRoutes = {
     operationId: "ingest_runs_batch",
     summary: "Create and update runs in traces",
     description:
-      "Valid runs are stored even if other runs are invalid. In that case the status is 400, and `detail` contains the reasons for each rejected run. Sending the same body again does not create duplicates.",
+      "Valid runs are stored even if other runs are invalid. In that case the status is 400, and `detail` lists the reasons why runs were rejected, at most 100. Sending the same body again does not create duplicates.",
     request: { body: jsonBody(RunBatch) },
     responses: { ...accepted, ...errors(400, 413) },
   }),
@@ -115,7 +117,7 @@ export const traceRoutes = {
     operationId: "ingest_spans",
     summary: "Create runs from OpenTelemetry spans",
     description:
-      "Spans with attributes of the GenAI conventions, OpenInference, Traceloop or the Vercel AI SDK become runs of the matching type.",
+      "Spans with attributes of the OpenTelemetry GenAI conventions, OpenInference, Traceloop or the Vercel AI SDK become runs of the matching type.",
     request: { body: jsonBody(jsonObject) },
     responses: {
       200: jsonResponse(jsonObject, "`partialSuccess` contains the number of rejected spans and the reasons."),

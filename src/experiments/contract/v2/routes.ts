@@ -33,9 +33,7 @@ const exampleWithRunsV2 = z
 
 const DatasetQueryV2 = DatasetQuery.omit({ limit: true, offset: true, sort_by_desc: true }).extend({
   sort_order: z.enum(["asc", "desc"]).default("desc"),
-  exclude: texts
-    .optional()
-    .describe("Fields to exclude. Only `example_count` has an effect: it is null in the response."),
+  exclude: texts.optional().describe("Fields to exclude. Only `example_count` can be excluded; it is then null."),
   tag_value_id: unsupported(() => false, "resource tags are not supported").optional(),
   page_size: paging.limit,
   cursor: z.string().optional(),
@@ -93,7 +91,7 @@ export const experimentRoutesV2 = {
     method: "delete",
     path: "/runs/{run_id}/share",
     operationId: "unshare_run_v2",
-    summary: "Stop sharing the trace of a root run",
+    summary: "Stop sharing a trace, given the ID of its root run",
     request: { params: runParams },
     responses: { 204: { description: "The trace is no longer shared." }, ...problems },
   }),
@@ -128,7 +126,7 @@ export const experimentRoutesV2 = {
     method: "post",
     path: "/threads/query",
     operationId: "query_threads_v2",
-    summary: "List the threads of a project, ordered by their newest trace, newest first",
+    summary: "List the threads of a project, sorted by the start time of their last trace, newest first",
     request: { body: jsonBody(ThreadQueryV2) },
     responses: { 200: jsonResponse(pageOf(Thread), "A page of threads."), ...problems },
   }),

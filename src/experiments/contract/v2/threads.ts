@@ -7,7 +7,9 @@ import { RunV2 } from "./runs.ts";
 
 const threadFilters = {
   filter: optional(z.string()).describe("A filter expression for root runs."),
-  trace_filter: optional(z.string()).describe("A filter expression for root runs."),
+  trace_filter: optional(z.string()).describe(
+    "A second filter expression for root runs. If `filter` is also set, both apply.",
+  ),
   tree_filter: optional(z.string()).describe("A filter expression for any run of the trace."),
 };
 

@@ -45,6 +45,7 @@ function restrict(path: string, mode: number, max: number, log: Log): void {
   } catch (error) {
     // ENOENT: the file was deleted after the listing. EPERM: it belongs to another user.
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT") log.warn({ path, code }, "changing a file mode failed; other users may have access");
+    if (code !== "ENOENT")
+      log.warn({ path, code }, "changing the mode of a file or folder failed; other users may have access");
   }
 }

@@ -124,8 +124,8 @@ function Actions({ assistant: { assistant_id, metadata, name } }: { assistant: A
           toast(`“${name}” deleted`);
         }}
       >
-        The assistant's versions are deleted and its active runs are stopped. Its threads are kept. This cannot be
-        undone.
+        The assistant's versions and crons are deleted, and its active runs are stopped. Its threads are kept. This
+        cannot be undone.
       </Confirm>
     </>
   );

@@ -75,7 +75,7 @@ export function SourceFields({
     return (
       <Field
         label="Image"
-        hint="Image reference of a prebuilt agent server. Requires Docker on the server (docs/deploy.md)."
+        hint="Image reference of a prebuilt agent server. Requires Docker or Kubernetes (docs/control-plane.md)."
       >
         {(props) => (
           <Input
@@ -110,7 +110,10 @@ export function SourceFields({
           )}
         </Field>
       )}
-      <Field label="Branch or tag" hint="Leave empty for the default branch. Enter a tag as refs/tags/v1.">
+      <Field
+        label="Branch or tag"
+        hint="Leave empty for the default branch. For a tag, enter its full ref, such as refs/tags/v1."
+      >
         {(props) => <Input {...props} {...text("repo_ref")} placeholder="main" className="font-mono" />}
       </Field>
       {configPath}

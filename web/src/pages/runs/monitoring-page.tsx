@@ -172,7 +172,7 @@ function Assistants({
       <p className="px-6 py-3 text-table text-text-3 max-sm:px-4">
         Tokens and costs include only traced runs that ended in this time range.
         {usage?.incomplete_until &&
-          ` Only the 50,000 traces that started last are counted: those after ${timeLabel(usage.incomplete_until)}.`}
+          ` Only the 50,000 most recently started traces are counted: those that started after ${timeLabel(usage.incomplete_until)}.`}
       </p>
     </>
   );

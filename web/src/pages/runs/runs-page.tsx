@@ -27,8 +27,8 @@ export function RunsPage() {
   if (target === undefined) return <RunsOfServer />;
   return (
     <Page title="Runs">
-      <EmptyState title="Deployments do not list the runs of all threads">
-        Open a thread to see and cancel its runs, look for failed runs in the{" "}
+      <EmptyState title="The runs of a deployment are listed per thread">
+        Open a thread to see and cancel its runs, see the{" "}
         <Link to="/threads" search={{ status: "error" }} className="text-accent-text underline">
           failed threads
         </Link>

@@ -88,13 +88,13 @@ describe("text crafted to be slow to parse", () => {
 
   it.each<[string, (length: number) => string]>([
     ["nested lists", growing((n) => `${"  ".repeat(n)}- a\n`)],
-    ["lists in lists of one line", repeated("- ")],
-    ["lists of other marks in one line", repeated("+ ")],
+    ["nested lists with - in one line", repeated("- ")],
+    ["nested lists with + in one line", repeated("+ ")],
     ["numbered lists in one line", repeated("1. ")],
     ["items of spaces", (length) => `- ${" ".repeat(length)}\u2028x`],
     ["headings", repeated("# a\n")],
     ["a heading of spaces", (length) => `# ${" ".repeat(length)}x`],
-    ["a heading of closing marks", (length) => `# ${"# ".repeat(length / 2)}x`],
+    ["a heading with many closing # characters", (length) => `# ${"# ".repeat(length / 2)}x`],
     ["asterisks", repeated("*")],
     ["open emphasis", repeated("*a ")],
     ["open strong text", repeated("**a ")],

@@ -79,11 +79,13 @@ async function remoteOf(text: string, rules: GitRules): Promise<Remote> {
   const url = parse(text);
   const protocol = url.protocol.slice(0, -1);
   if (!rules.protocols.includes(protocol))
-    throw new DeployError(`Source cannot be fetched over ${protocol}, only over ${rules.protocols.join(", ")}.`);
+    throw new DeployError(`The source cannot be fetched over ${protocol}, only over ${rules.protocols.join(" or ")}.`);
   const remote = { url: url.href, protocol, host: url.hostname, port: url.port, addresses: undefined };
   if (protocol === "file") return remote;
   if (url.password !== "" || (protocol !== "ssh" && url.username !== ""))
-    throw new DeployError("The repository URL must not contain a user name or a password.");
+    throw new DeployError(
+      `The repository URL must not contain a ${protocol === "ssh" ? "password" : "user name or a password"}.`,
+    );
   const host = url.hostname;
   // The URL parser accepts invalid host names for ssh://, and git passes the host name to a shell.
   if (!/^(\[[\da-f:.]+\]|[\w.][\w.-]*)$/i.test(host))

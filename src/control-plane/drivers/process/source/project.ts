@@ -62,9 +62,14 @@ export async function readProjectFile(
       missing.push(`${module} (graphs.${graph_id})`);
   }
   const { auth, http } = project;
-  const others = [isRecord(auth) && auth.path, isRecord(http) && http.app].filter((value) => typeof value === "string");
-  const isPython = [...graphs.map(([, value]) => value), ...others].some(
-    (value) => !JS_FILE.test(moduleOf(value, path)),
+  const modules: [string, unknown][] = [
+    ...graphs.map(([graph_id, value]): [string, unknown] => [`graphs.${graph_id}`, value]),
+    ["auth.path", isRecord(auth) && auth.path],
+    ["http.app", isRecord(http) && http.app],
+  ];
+  const isPython = modules.some(
+    ([field, value]) =>
+      (typeof value === "string" || field.startsWith("graphs.")) && !JS_FILE.test(moduleOf(value, `${path}: ${field}`)),
   );
   return {
     folder,
@@ -204,7 +209,7 @@ async function installerOf(
   for (const { lock, program, args } of INSTALLERS) {
     if (!(await exists(join(folder, lock)))) continue;
     if (await isProgram(program, env.PATH ?? "")) return `${program} ${args}`;
-    const line = infoLine(`${program} is not installed, so npm installs the packages and ignores ${lock}.`);
+    const line = infoLine(`${program} is not installed, so ${lock} is ignored.`);
     io.log({ ...line, level: "WARNING" });
   }
   const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = manifest;

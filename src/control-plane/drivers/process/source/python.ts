@@ -116,7 +116,7 @@ async function findInterpreter(wanted: string | undefined, { env, user }: Base):
     if (wanted ? version === wanted : VERSIONS.includes(version)) return { path: name, version };
   }
   throw new DeployError(
-    `The project is written in Python, and Python ${wanted ?? "3.11 or later"} is not installed on this machine.`,
+    `The project is written in Python, but Python ${wanted ?? "3.11 or later"} is not installed on this machine.`,
   );
 }
 
@@ -141,7 +141,12 @@ async function installationOf(
     return { command: args.join(" "), args, content: lock };
   }
   if (lock !== undefined)
-    io.log({ ...infoLine("uv is not installed, so pip installs the packages and ignores uv.lock."), level: "WARNING" });
+    io.log({
+      ...infoLine(
+        `${installer === "pip" ? 'pip_installer is "pip"' : "uv is not installed"}, so pip installs the packages and ignores uv.lock.`,
+      ),
+      level: "WARNING",
+    });
   const install = hasUv ? ["uv", "pip", "install"] : ["python", "-m", "pip", "install", "--disable-pip-version-check"];
   const installed = (args: readonly string[], content: string | undefined): Installation => {
     const command = [...install, ...args];

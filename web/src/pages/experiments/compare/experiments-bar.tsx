@@ -84,9 +84,7 @@ function MetadataDifferences({ sessions }: { sessions: readonly Session[] }) {
   if (differing.length === 0)
     return (
       <p className="w-72 max-w-full text-table text-text-2">
-        {keys.length === 0
-          ? "The experiments have no metadata."
-          : `All ${count(keys.length)} metadata values are equal.`}
+        {keys.length === 0 ? "The experiments have no metadata." : "The experiments have the same metadata."}
       </p>
     );
   return (
@@ -119,7 +117,7 @@ function MetadataDifferences({ sessions }: { sessions: readonly Session[] }) {
       </table>
       {differing.length < keys.length && (
         <p className="pt-2 text-note text-text-3">
-          {count(keys.length - differing.length)} equal values are not shown.
+          Metadata keys with the same value in all experiments, not shown: {count(keys.length - differing.length)}
         </p>
       )}
     </ScrollRegion>

@@ -16,7 +16,10 @@ const SYMBOLS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
   ["[0.03, 0.17]", "95 % confidence interval of the difference"],
   ["p 0.02", "p-value of the difference, corrected for multiple comparisons across all scores and experiments (Holm)"],
   ["n.s.", "Not significant: p is 0.05 or more, or the interval contains 0"],
-  ["n 192 of 200", "192 of 200 examples have a score in both experiments; only these are compared"],
+  [
+    "n 192 of 200",
+    "Of the 200 examples with a score in either experiment, 192 have a score in both; only these are compared",
+  ],
   ["34 better", "Number of examples that scored better than in the baseline. Click to show them, largest change first"],
   [<Bars key="bars" />, "Distribution of the scores, from lowest to highest"],
   [

@@ -198,7 +198,7 @@ const NoDatasets = () => (
     command={`npx threadmill experiments upload results.jsonl --dataset capitals --url ${API_URL}`}
     action={<SampleButton />}
   >
-    Drop a JSON file with evaluation results here, or upload a file in another format with the CLI. To explore the app
-    first, load the sample dataset.
+    Drop JSON, JSONL or CSV files with evaluation results here, or upload them with the CLI. To explore the app first,
+    load the sample dataset.
   </EmptyState>
 );

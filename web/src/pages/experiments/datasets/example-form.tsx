@@ -51,7 +51,7 @@ export function ExampleForm({
   return (
     <FormDialog
       title={example ? "Edit example" : "Add example"}
-      description="The change creates a new version of the dataset. Experiments keep the version with which they were run."
+      description="This change creates a new version of the dataset. Existing experiments still refer to the version that they were run on."
       action={example ? "Save" : "Add example"}
       disabled={saving.isPending}
       error={saving.error}

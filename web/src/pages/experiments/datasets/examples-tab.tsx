@@ -33,6 +33,8 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
   const [isAdding, setAdding] = useState(false);
   const examples = useMemo(() => data?.pages.flat(), [data]);
   const keys = usePreviewKeys(dataset.id);
+  // Examples of an externally managed dataset come from uploads only.
+  const canAdd = version === undefined && !dataset.externally_managed;
   const columns = useMemo(() => columnsOf(keys), [keys]);
   const go = (changed: DatasetSearch) =>
     void navigate({ params: { id: dataset.id }, search: { ...search, tab: "examples", ...changed }, replace: true });
@@ -69,7 +71,7 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
           />
         )}
         <PreviewPicker dataset_id={dataset.id} />
-        {version === undefined && (
+        {canAdd && (
           <Button className="ml-auto" onClick={() => setAdding(true)}>
             <Plus size={15} aria-hidden /> Add example
           </Button>
@@ -95,9 +97,11 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
             ) : (
               <EmptyState
                 title="No examples yet"
-                action={version === undefined && <Button onClick={() => setAdding(true)}>Add example</Button>}
+                action={canAdd && <Button onClick={() => setAdding(true)}>Add example</Button>}
               >
-                Examples are also created when an experiment is uploaded to this dataset, or when runs are added to it.
+                {dataset.externally_managed
+                  ? "Examples are created when experiments are uploaded to this dataset."
+                  : "You can also add runs of traces as examples."}
               </EmptyState>
             )
           }

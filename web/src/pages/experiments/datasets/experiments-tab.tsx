@@ -121,7 +121,7 @@ const NoExperiments = ({ dataset: { id, name, externally_managed } }: { dataset:
     }
   >
     {externally_managed
-      ? "Drop a JSON file with results here, or use the CLI:"
+      ? "Drop a JSON, JSONL or CSV file with results here, or use the CLI:"
       : "Run one of this server's assistants on the examples:"}
   </EmptyState>
 );

@@ -73,7 +73,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
   return (
     <FormDialog
       title="Run experiment"
-      description="Each example becomes a run of the assistant and a trace. Keep this page open until the experiment ends."
+      description="The assistant is run once for each example, and each run is traced. Keep this browser tab open until the experiment ends."
       action="Run experiment"
       disabled={starting.isPending || assistant_id === undefined}
       error={starting.error ?? error}

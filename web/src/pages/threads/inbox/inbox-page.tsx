@@ -90,7 +90,7 @@ function WaitingThreads() {
   if (!selected)
     return (
       <EmptyState title="Nothing needs your input">
-        Threads that wait for an approval or an answer, and paused threads, are listed here with their question.
+        Threads that are paused, or that wait for an approval or an answer, are listed here.
       </EmptyState>
     );
   return (

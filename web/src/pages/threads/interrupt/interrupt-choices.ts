@@ -65,9 +65,7 @@ const PLAIN: readonly Choice[] = [
 ];
 
 /** Choices for a token request (`auth_url`). The resumed run reads the stored token, so the resume value is ignored. */
-const AUTHORIZED: readonly Choice[] = [
-  { label: "I have authorized access, continue", kind: "approve", resume: () => true },
-];
+const AUTHORIZED: readonly Choice[] = [{ label: "Access authorized: continue", kind: "approve", resume: () => true }];
 
 /** Returns a choice that resumes with `{"decision": name}`, plus the edited fields, the reason or the response, if any. */
 function decision(name: string, detail: Fields): Choice {

@@ -36,7 +36,8 @@ export function ThreadSelection({ chosen, onClear }: { chosen: ReadonlySet<strin
           toast(deleted === 1 ? "1 thread deleted" : `${count(deleted)} threads deleted`);
         }}
       >
-        Active runs of the threads are stopped, and all runs and the history are deleted. This cannot be undone.
+        Active runs of the threads are stopped. The threads are deleted with their runs, history and crons. This cannot
+        be undone.
       </Confirm>
     </div>
   );

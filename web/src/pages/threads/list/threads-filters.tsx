@@ -38,7 +38,10 @@ export function ThreadsFilters({ children }: { children: ReactNode }) {
           { value: ANY, label: "Any status" },
           ...THREAD_STATUSES.map((status) => ({
             value: status,
-            label: status === "interrupted" ? "Interrupted (needs your input, or paused)" : capitalized(status),
+            label:
+              status === "interrupted"
+                ? "Interrupted (waiting for input, or paused at a breakpoint)"
+                : capitalized(status),
           })),
         ]}
         onChange={(chosen) => change({ status: chosen === ANY ? undefined : chosen }, false)}

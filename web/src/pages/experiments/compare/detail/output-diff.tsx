@@ -35,7 +35,7 @@ function TextDiff({ before, after }: { before: string; after: string }) {
     return (
       <p className="whitespace-pre-wrap break-words">
         <span className="mb-1 block text-table text-text-3">
-          The texts are too different for a word diff. The current output is shown.
+          The texts are too different for a word diff. Only the output of this experiment is shown.
         </span>
         {after}
       </p>
