@@ -138,11 +138,11 @@ def _user_of(returned: Any) -> Message:
     given = {"identity": returned} if isinstance(returned, str) else _fields_of(returned)
     identity = given.get("identity")
     if not isinstance(identity, str) or not 0 < len(identity) <= MAX_IDENTITY_LENGTH:
-        raise ValueError(f"authenticate must return an identity, a string of 1 to {MAX_IDENTITY_LENGTH} characters")
+        raise ValueError(f"authenticate must return an identity of 1 to {MAX_IDENTITY_LENGTH} characters as a string")
     permissions: Any = given.get("permissions", [])
     is_list = isinstance(permissions, (list, tuple, set, frozenset))
     if not is_list or not all(isinstance(permission, str) for permission in permissions):
-        raise ValueError("the permissions that authenticate returns must be a list of strings")
+        raise ValueError("authenticate must return the permissions as a list of strings")
     return {
         **given,
         "identity": identity,

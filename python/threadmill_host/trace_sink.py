@@ -293,5 +293,5 @@ def _payload_of(value: Any) -> bytes | None:
 def _limited(payload: bytes, limit: int) -> bytes:
     if len(payload) <= limit:
         return payload
-    text = f"The value is too large: {len(payload)} bytes of JSON, and the maximum is {MAX_FIELD_BYTES}."
+    text = f"The value is too large: its JSON has {len(payload)} bytes; the maximum is {MAX_FIELD_BYTES}."
     return orjson.dumps({"dropped": text})

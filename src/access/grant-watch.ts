@@ -80,7 +80,7 @@ export class GrantWatch implements BackgroundService {
   #check(): void {
     this.#isCheckRequested = this.#watched.size > 0;
     this.#checking ??= this.#checkWhileRequested()
-      .catch((error) => this.#log.warn({ error }, "access check for open responses failed"))
+      .catch((error) => this.#log.warn({ error }, "failed to check the access of open streams"))
       .finally(() => {
         this.#checking = undefined;
       });

@@ -102,7 +102,7 @@ export class OidcIssuer {
       throw new Error(`${url} contains the issuer "${document.issuer}", but THREADMILL_OIDC_ISSUER is "${issuer}".`);
     const keys = URL.parse(String(document.jwks_uri));
     if (!keys || !this.#isPermitted(keys))
-      throw new Error(`${url} has a jwks_uri that is not allowed: "${document.jwks_uri}".`);
+      throw new Error(`${url} must contain an https URL as jwks_uri, but contains "${document.jwks_uri}".`);
     return createRemoteJWKSet(keys, { timeoutDuration: TIMEOUT_MS });
   }
 

@@ -127,7 +127,7 @@ export class DeploymentFront {
     const isPublic = isUiFile(request.method ?? "", withoutQuery(address.path));
     const { caller, onEnd, sender } = isPublic ? PUBLIC : await this.#senderOf(request, deployment);
     if (!isNormalizedPath(address.path))
-      throw new ApiError("invalid_request", { reason: "The path must not contain . or .. segments." });
+      throw new ApiError("invalid_request", { reason: 'The path must not contain the segments "." or "..".' });
     const coding = request.headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
     if (coding !== "chunked") throw new ApiError("invalid_request", { reason: "Transfer-Encoding must be chunked." });
     // Some servers respond to TRACE with all request headers, including credentials.

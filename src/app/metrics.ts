@@ -19,7 +19,7 @@ export const routeOf = (context: Context): string | undefined =>
 export function httpMetrics(registry: Registry): (context: Context<Env>, duration_ms: number) => void {
   const durations = new Histogram({
     name: "threadmill_http_request_duration_seconds",
-    help: "Time from a request to the start of its response. If a request waits for a run, its response starts within 1 s, before the result is known.",
+    help: "Time from a request to the start of its response. If a request waits for a run, the response starts after at most 1 s, even if the run has not ended.",
     labelNames: ["method", "route", "status"],
     buckets: BUCKETS_S,
     registers: [registry],

@@ -158,7 +158,7 @@ async function printUnusedKeys(database: Database, ring: KeyRing, source: KeySou
   if (unused.length === 0) return;
   const where = source.kind === "file" ? ` and remove them from ${source.path}` : "";
   console.log(
-    `Keys no longer in use: ${unused.join(", ")}. Run the command again with --retire to retire these keys${where}.`,
+    `Keys no longer in use: ${unused.join(", ")}. Run the command again with --retire to retire all unused keys${where}.`,
   );
 }
 
@@ -169,7 +169,7 @@ async function retireKeys(database: Database, ring: KeyRing, source: KeySource):
   }
   const unused = new Set(await retireUnused(database, ring.first.key_id));
   const retired = ring.keys.map(({ key_id }) => key_id).filter((id) => unused.has(id));
-  if (retired.length === 0) return console.log("There are no unused keys to remove.");
+  if (retired.length === 0) return console.log("There are no unused keys to retire.");
   if (source.kind === "file") new KeyFile(source.path).remove(unused);
   const where =
     source.kind === "file" ? `Removed from ${source.path}.` : `Remove all retired keys from ${KEYS_VARIABLE}.`;

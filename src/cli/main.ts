@@ -66,14 +66,14 @@ export async function runCli(argv: string[]): Promise<void> {
 }
 
 function exitWith(error: unknown): never {
-  const { exitCode, code, message } = error as { exitCode?: number; code?: string; message: string };
+  const { exitCode, code, syscall, message } = error as NodeJS.ErrnoException & { exitCode?: number };
   // Commander has already printed its message.
   if (code?.startsWith("commander.")) process.exit(exitCode === 0 ? 0 : USAGE_STATUS);
   if (error instanceof ConfigError) {
     printError(message);
     process.exit(USAGE_STATUS);
   }
-  if (code === "EADDRINUSE" || code === "EACCES" || code === "EADDRNOTAVAIL") {
+  if (syscall === "listen" && (code === "EADDRINUSE" || code === "EACCES" || code === "EADDRNOTAVAIL")) {
     printError(`Cannot listen on the address (${message}): choose another port or address with --port or --host.`);
     process.exit(USAGE_STATUS);
   }
@@ -182,7 +182,7 @@ const RUN_OPTIONS = [
   new Option("--dataset <name>", "dataset to run the assistant on").makeOptionMandatory(),
   new Option("--assistant <id>", "assistant to run: its ID, or a graph name").makeOptionMandatory(),
   new Option("--evaluators <file>", "module that exports one evaluator function per feedback key"),
-  new Option("--name <experiment>", "experiment name (default: assistant name and current time)"),
+  new Option("--name <experiment>", "experiment name (default: the value of --assistant and the current time)"),
   new Option("--concurrency <n>", "maximum number of concurrent runs").default(4).argParser(wholeNumber(1, 1000)),
   new Option("--repetitions <n>", "number of runs per example").default(1).argParser(wholeNumber(1, 1000)),
   new Option(
@@ -222,7 +222,10 @@ const CREATE_OPTIONS = [
   new Option("--scope <scope...>", `allowed scopes (default: ${DEFAULT_SCOPES.join(", ")})`).choices(SCOPES),
 ];
 
-const RETIRE_OPTION = new Option("--retire", "remove encryption keys that are no longer in use");
+const RETIRE_OPTION = new Option(
+  "--retire",
+  "retire encryption keys that are no longer in use, and remove them from the key file if there is one",
+);
 
 /** The commands open the database directly, so they work before the first start of the service and while it runs. */
 function addKeyCommands(program: Command, storageOptions: readonly Option[]): void {
@@ -245,5 +248,5 @@ function addKeyCommands(program: Command, storageOptions: readonly Option[]): vo
 
 function shortText(text: string): string {
   if (text.trim() !== "" && text.length <= 256) return text;
-  throw new InvalidArgumentError("It must be 1 to 256 characters long.");
+  throw new InvalidArgumentError("It must be 1 to 256 characters long and must not be blank.");
 }

@@ -16,7 +16,7 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
   if (config.inline) exposeToGraphs(config.graph_env);
   const log = createLog(config.log_level);
   if (config.ignored_fields.length > 0)
-    console.error(`warning: ${config.config_file}: these fields have no effect: ${config.ignored_fields.join(", ")}.`);
+    console.error(`warning: fields without effect in ${config.config_file}: ${config.ignored_fields.join(", ")}.`);
   if (config.unknown_variables.length > 0)
     console.error(
       `warning: unknown settings: ${config.unknown_variables.join(", ")}. See docs/configuration.md for all settings.`,
@@ -123,7 +123,7 @@ async function stopWithoutControlPlane(config: Config, heartbeat_file: string, l
   ]);
   log.warn(
     { reason: await waitUntilOrphaned({ ...config, heartbeat_file }) },
-    "the control plane no longer manages this instance; stopping it",
+    "the control plane no longer manages this instance; stopping the instance",
   );
   process.on("exit", () => killGroup(process.pid));
   process.kill(process.pid, "SIGTERM");

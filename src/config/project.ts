@@ -25,7 +25,7 @@ export function readProject(file: string): JsonObject {
     text = readFileSync(file, "utf8");
   } catch {
     throw new ConfigError(
-      `${file} does not exist or cannot be read: create the file, or choose another file with --config.`,
+      `${file} does not exist or cannot be read: create it or make it readable, or choose another file with --config.`,
     );
   }
   try {
@@ -47,14 +47,14 @@ export function readGraphs(field: unknown, project_dir: string, file: string): G
     const path = isObject(value) ? value.path : value;
     if (typeof path !== "string" || !MODULE_EXPORT.test(path)) {
       throw new ConfigError(
-        `${file}: graphs.${graph_id} must be "./file.ts:exportName" or "./file.py:name" (or {"path": "./file.ts:exportName"}), but is ${JSON.stringify(value)}.`,
+        `${file}: graphs.${graph_id} must have the form "./file.ts:exportName", "./file.py:name" or "package.module:name" (or {"path": "./file.ts:exportName"}), but is ${JSON.stringify(value)}.`,
       );
     }
     const description = isObject(value) && typeof value.description === "string" ? value.description : null;
     const parsed = parseExport(path, project_dir);
     if (!parsed)
       throw new ConfigError(
-        `${file}: graphs.${graph_id} names ${JSON.stringify(path.replace(/:[^:]*$/, ""))}, which is neither a JavaScript or TypeScript file ("./agent.ts:graph"), nor a Python file ("./agent.py:graph") or module ("package.agent:graph").`,
+        `${file}: graphs.${graph_id} refers to ${JSON.stringify(path.replace(/:[^:]*$/, ""))}, which is neither a JavaScript or TypeScript file ("./agent.ts:graph"), nor a Python file ("./agent.py:graph") or module ("package.agent:graph").`,
       );
     return { graph_id, description, ...parsed };
   });
@@ -102,7 +102,7 @@ export function readPython(project: JsonObject, project_dir: string, file: strin
   const { python_version: version = null, dependencies = [] } = project;
   if (version !== null && !isSupported(version))
     throw new ConfigError(
-      `${file}: python_version must be "3.${OLDEST_MINOR}" or a later version, but is ${JSON.stringify(version)}.`,
+      `${file}: python_version must be a string of the form "3.x" without a patch version, and at least "3.${OLDEST_MINOR}", but is ${JSON.stringify(version)}.`,
     );
   const folders = Array.isArray(dependencies) ? dependencies.filter(isFolder) : [];
   const sys_path = folders.flatMap((folder) => {
@@ -128,7 +128,7 @@ export function readEnvField(field: unknown, project_dir: string, file: string, 
       return parseEnv(readFileSync(resolve(project_dir, field), "utf8")) as Record<string, string>;
     } catch {
       throw new ConfigError(
-        `${file}: the field "env" refers to the file ${field}, which cannot be read: create the file, or remove the field.`,
+        `${file}: the field "env" refers to the file ${field}, which cannot be read: create it or make it readable, or remove the field.`,
       );
     }
   }
@@ -137,7 +137,7 @@ export function readEnvField(field: unknown, project_dir: string, file: string, 
     if (missing.length === 0)
       return Object.fromEntries(field.map((name) => [String(name), env[String(name)] as string]));
     throw new ConfigError(
-      `${file}: the field "env" lists variables that are not set: ${missing.join(", ")}. Set them in the environment.`,
+      `${file}: the environment does not contain every variable in the field "env". Missing: ${missing.join(", ")}.`,
     );
   }
   if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
@@ -148,7 +148,7 @@ export function readPrefix(value: unknown, file: string): string {
   if (value === undefined || value === null || value === "" || value === "/") return "";
   if (typeof value === "string" && /^\/[\w./-]*[\w.-]$/.test(value)) return value;
   throw new ConfigError(
-    `${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path such as "/agents", but is ${JSON.stringify(value)}.`,
+    `${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path such as "/agents", without a slash at the end, but is ${JSON.stringify(value)}.`,
   );
 }
 

@@ -19,7 +19,9 @@ export function readUi(ui: unknown, ui_config: unknown, project_dir: string, con
     throw wrong('ui_config.shared must be a list of package names, such as ["recharts"]');
   const modules = Object.entries(ui ?? {}).map(([namespace, path]): [string, string] => {
     if (!/^[\w.~-]+$/.test(namespace) || /^\.+$/.test(namespace))
-      throw wrong(`ui.${namespace}: the name may contain only letters, digits, "_", "-", "." and "~"`);
+      throw wrong(
+        `ui.${namespace}: the name must consist of letters, digits, "_", "-", "." and "~", and not only of dots`,
+      );
     const module = typeof path === "string" && path !== "" ? relative(project_dir, resolve(project_dir, path)) : "..";
     if (module.split(sep)[0] === "..")
       throw wrong(`ui.${namespace} must be the path of a module in ${project_dir}, but is ${JSON.stringify(path)}`);

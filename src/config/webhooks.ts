@@ -44,7 +44,7 @@ export function readWebhooks(field: unknown, disabled: unknown, config_file: str
   const headers = Object.entries(object(webhooks.headers, ".headers")).map(([name, template]) => {
     const path = `.headers.${name}`;
     if (typeof template !== "string") throw wrong(path, "must be a string");
-    if (RESERVED_HEADERS.test(name)) throw wrong(path, "is a header set by the service: remove it");
+    if (RESERVED_HEADERS.test(name)) throw wrong(path, "is a header that the service sets: remove it");
     const value = fillIn(template, (variable) => {
       if (!variable.startsWith(env_prefix))
         throw wrong(
@@ -72,7 +72,7 @@ export function readWebhooks(field: unknown, disabled: unknown, config_file: str
         isListOf(isDomain),
         "must be a list of host names such as example.com or *.example.com",
       )?.map((domain) => domain.toLowerCase()),
-      allowed_ports: read("allowed_ports", isListOf(isPort), "must be a list of ports"),
+      allowed_ports: read("allowed_ports", isListOf(isPort), "must be a list of integers from 1 to 65535"),
       max_url_length:
         read("max_url_length", isLength, `must be an integer from 1 to ${MAX_URL_LENGTH}`) ?? MAX_URL_LENGTH,
       disable_loopback: read("disable_loopback", isBoolean, "must be true or false") ?? true,

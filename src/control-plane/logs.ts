@@ -163,7 +163,7 @@ export class LogWriter {
   async persisted(): Promise<void> {
     for (;;) {
       await this.flush();
-      if (this.#has_refused) throw new Error("The deployment log was closed before these lines were appended.");
+      if (this.#has_refused) throw new Error("Lines were appended after the deployment log was closed.");
       if (this.#lines.length === 0) return;
       if (this.#closing.signal.aborted) throw new Error("The deployment log was closed before all lines were written.");
       await this.#options.wait(BATCH_MS, this.#closing.signal);

@@ -171,7 +171,7 @@ class UploadFolder {
       if ((error as NodeJS.ErrnoException).code === "ENOSPC")
         throw new ApiError(
           "unavailable",
-          { reason: "The disk of the Threadmill service is full: free disk space, then try again." },
+          { reason: "The disk of the Threadmill service is full: free up disk space, then try again." },
           error,
         );
       throw error;

@@ -5,7 +5,7 @@ export const ERRORS = {
   websocket_required: [426, "Open a WebSocket at this path, or send a POST request for server-sent events."],
   body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
   unsupported_media_type: [415, "A request from a web page must have the content type application/json."],
-  unauthorized: [401, "An API key is required: send it in the header X-Api-Key or Authorization: Bearer."],
+  unauthorized: [401, "A valid API key or JWT is required in Authorization: Bearer, or an API key in X-Api-Key."],
   access_ended: [401, "{reason}"],
   too_many_open: [
     429,
@@ -15,7 +15,7 @@ export const ERRORS = {
     429,
     "The workspace has reached the limit of {max} open streams and requests that wait for a result: close some of them, or raise THREADMILL_MAX_OPEN_PER_WORKSPACE.",
   ],
-  upload_limit_reached: [429, "{sender} has sent {max} bytes within a minute: wait, or raise {setting}."],
+  upload_limit_reached: [429, "{sender} has reached the limit of {max} bytes per minute: wait, or raise {setting}."],
   too_many_pending: [
     429,
     "{owner} has reached the limit of {max} pending runs: try again when some of them have started, or raise {setting}.",
@@ -32,7 +32,7 @@ export const ERRORS = {
   encryption_failed: [422, "The encryption module of the project failed: {reason} See the server's log for details."],
   auth_failed: [500, "The authentication module of the project failed. See the server's log for details."],
   missing_scope: [403, "The API key or JWT does not have the required scope {scope}."],
-  workspace_forbidden: [403, "The caller is not a member of the workspace in X-Tenant-Id: change or omit the header."],
+  workspace_forbidden: [403, "The caller has no access to the workspace in X-Tenant-Id: change or omit the header."],
   workspace_needed: [
     403,
     "The caller belongs to several workspaces, so the request requires workspace specification: send the workspace ID in X-Tenant-Id.",
@@ -73,7 +73,7 @@ export const ERRORS = {
   copy_source_not_found: [409, "Thread with ID {thread_id} not found, so it cannot be copied."],
   thread_without_graph: [
     400,
-    "Thread {thread_id} has no graph ID: run an assistant on it first, or create it with metadata.graph_id.",
+    "Thread {thread_id} has no graph ID: run an assistant on it first, or set its metadata.graph_id with PATCH.",
   ],
   thread_is_running: [
     409,
@@ -155,11 +155,11 @@ export const ERRORS = {
   prompt_exists: [409, 'Prompt already exists: the name "{name}" is already in use.'],
   commit_not_found: [
     404,
-    'Commit "{commit}" not found in the prompt "{name}", or the hash prefix matches several commits: use the full hash.',
+    'Commit "{commit}" not found in the prompt "{name}". If it is a hash prefix, several commits may match: use the full hash.',
   ],
   parent_not_latest: [
     409,
-    'The parent commit {parent} is not the latest commit of the prompt "{name}", which is {latest}. Pull the prompt and commit again.',
+    'parent_commit must be {latest}, the latest commit of the prompt "{name}", but is {parent}. Pull the prompt and commit again.',
   ],
   nothing_to_commit: [409, "Nothing to commit: prompt has not changed since latest commit"],
   prompt_tag_not_found: [404, 'Tag "{tag}" not found'],
@@ -197,7 +197,7 @@ export const ERRORS = {
     400,
     'The redirect URI {uri} is not in the allowed_redirect_uris of OAuth provider "{provider_id}". Add the URI, or use another URI.',
   ],
-  discovery_failed: [400, "Discovery from the MCP server failed: {reason}"],
+  discovery_failed: [400, "The OAuth provider of the MCP server could not be discovered: {reason}"],
   provider_unavailable: [
     503,
     'The token for "{provider_id}" has expired and could not be refreshed: {reason}. Try again.',
@@ -213,14 +213,11 @@ export const ERRORS = {
   ],
   immutable_source_config: [
     400,
-    "These source_config fields cannot be changed after a deployment is created: {fields}. Create another deployment.",
+    "Fields of source_config that cannot be changed after a deployment is created: {fields}. Create another deployment.",
   ],
   bad_source: [400, "{reason}"],
   bad_secrets: [400, "{reason}"],
-  reserved_secrets: [
-    400,
-    "These names are reserved and cannot be used for secrets: {names}. Rename or remove these secrets.",
-  ],
+  reserved_secrets: [400, "Reserved names that cannot be used for secrets: {names}. Rename or remove each of them."],
   revision_not_found: [404, "Revision ID {revision_id} not found."],
   revision_not_redeployable: [400, "Revision {revision_id} cannot be redeployed: {reason}"],
   revision_ended: [400, "Revision {revision_id} cannot be interrupted: it has already finished with status {status}."],

@@ -106,7 +106,7 @@ describe("a mistake in the configuration", () => {
       "0",
     ]);
     expect(status).toBe(2);
-    expect(stderr).toContain(`is in use by process ${server.child.pid}`);
+    expect(stderr).toContain(`is in use (last started process: ${server.child.pid})`);
   });
 
   it("a database of a newer version is refused", async () => {
@@ -154,14 +154,14 @@ describe("fields of langgraph.json without an effect", () => {
     project = createProject(files);
     const { status, stderr } = await runCli(["serve", "--config", project.config, "--data", project.data]);
     expect(status).toBe(2);
-    expect(stderr).toContain("graphs.good.ui, store.path, grafs would have no effect: remove these fields");
+    expect(stderr).toContain("graphs.good.ui, store.path, grafs would have no effect. Remove these fields");
   });
 
   it("are named by dev in one line", async () => {
     project = createProject(files);
     const server = await start("dev");
     expect((await wait(server, "good")).answer).toBe("one");
-    expect(server.output()).toContain("these fields have no effect: graphs.good.ui, store.path, grafs.");
+    expect(server.output()).toContain("graphs.good.ui, store.path, grafs.");
   });
 });
 

@@ -195,7 +195,7 @@ describe("experiments upload", () => {
       `\ufeff${lines({ ...FRANCE, output: 1 })}\r\n${lines({ ...FRANCE, notes: 2 })}`,
     );
     const { stderr } = await upload(path, "--dataset", "capitals");
-    expect(stderr).toContain('ignored unknown row fields: "output", "notes"');
+    expect(stderr).toContain('unknown row fields were ignored: "output", "notes"');
     expect(recorder.requests[0]?.body).toMatchObject({ experiment_name: "run of monday", dataset_name: "capitals" });
     expect(recorder.requests[0]?.body.results).toHaveLength(2);
   });
@@ -290,7 +290,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       const unknown = await upload(file("results.json", PROMPTFOO), "--provider", "gpt-5");
       expect(unknown).toMatchObject({
         status: 1,
-        stderr: expect.stringContaining("contains no results that match --provider and --prompt"),
+        stderr: expect.stringContaining("contains no results that match the given options"),
       });
       const half = await upload(file("results.json", PROMPTFOO), "--provider", "openai:gpt-5");
       expect(half.stderr).toContain("contains the results of 2 combinations");
@@ -373,7 +373,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "a.jsonl",
         lines({ ...FRANCE, latency: "2s" }),
         DATASET,
-        'line 1: latency must be a number of seconds from 0 to less than 1,000,000,000, not "2s"',
+        'line 1: latency must be a number of seconds that is at least 0 and less than 1,000,000,000, but is "2s"',
       ],
       ["nothing", "a.jsonl", "\n", DATASET, "a.jsonl: the file contains no rows"],
       ["no rows", "a.csv", "input,output\n", DATASET, "a.csv: the file contains no rows"],
@@ -465,7 +465,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "d",
       );
       expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
-      expect(stderr).toContain(`The service rejected a.jsonl; nothing was stored:
+      expect(stderr).toContain(`Nothing was stored, because the service rejected a.jsonl:
   experiment_name: Field required
   line 4 (results[1]) start_time: Input should be a valid datetime, not "noon"
   line 4 (results[1]) evaluation_scores[0].key: Field required

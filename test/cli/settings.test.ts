@@ -54,7 +54,7 @@ describe("a setting", () => {
     [{ PORT: "x" }, '--port (or PORT) must be a whole number from 0 to 65535, but is "x".'],
     [
       { THREADMILL_LEASE: "4000" },
-      'THREADMILL_LEASE must be a duration from 1ms to 24d, such as 500ms, 30s or 5m, but is "4000".',
+      'THREADMILL_LEASE must be a duration from 1ms to 24d, but is "4000". Units: ms, s, m, h, d.',
     ],
     [{ THREADMILL_LEASE: "900ms" }, "THREADMILL_LEASE (900 ms) must be at least twice THREADMILL_HEARTBEAT (500 ms)."],
     [{ THREADMILL_SHARE_DATA: "yes" }, '--share-data (or THREADMILL_SHARE_DATA) must be 1 or 0, but is "yes".'],
@@ -64,7 +64,7 @@ describe("a setting", () => {
     ],
     [
       { THREADMILL_DATABASE_POOLER_URL: "postgres://a/a" },
-      "THREADMILL_DATABASE_POOLER_URL requires DATABASE_URL, the URL of the Postgres database without PgBouncer.",
+      "THREADMILL_DATABASE_POOLER_URL also requires DATABASE_URL, which must connect to Postgres directly, not through PgBouncer.",
     ],
     [
       { THREADMILL_OIDC_ISSUER: "https://issuer.example" },
@@ -72,9 +72,9 @@ describe("a setting", () => {
     ],
     [
       { THREADMILL_ROLE: "worker" },
-      "--role (or THREADMILL_ROLE) is worker, but processes with different roles must share a database: set DATABASE_URL to ",
+      "--role (or THREADMILL_ROLE) is worker, but processes with different roles must share a database. Set DATABASE_URL, such as ",
     ],
-    [{ THREADMILL_ROLE: "both" }, '--role (or THREADMILL_ROLE) must be one of all, api, worker, but is "both".'],
+    [{ THREADMILL_ROLE: "both" }, '--role (or THREADMILL_ROLE) must be all or api or worker, but is "both".'],
     [
       { THREADMILL_ROLE: "api", DATABASE_URL: "postgres://a/a", THREADMILL_ROLLOUT: "7" },
       "--role (or THREADMILL_ROLE) is api, but a deployment instance must serve requests and execute runs in one process: ",

@@ -167,7 +167,7 @@ export function deployScenarios(cli: readonly string[]): void {
     const refused = await run(["list"], { key: "nobody's" });
     expect([refused.status, refused.stderr]).toEqual([
       1,
-      expect.stringMatching(/^Error: .* status 401: .*An API key is required/),
+      expect.stringMatching(/^Error: .* status 401: .*A valid API key or JWT is required/),
     ]);
     const body = { name: "runs only", user_id: "ada", scopes: ["agents"] };
     const { key } = (await (await server.call("POST", "/admin/keys", body)).json()) as { key: string };

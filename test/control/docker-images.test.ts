@@ -109,7 +109,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
       /^The image 127\.0\.0\.1:\d+\/agents\/nobody-has:1 could not be looked up in the registry 127\.0\.0\.1:\d+: .*unknown.*\.$/,
     );
     await expect(pin("localhost/agents/nobody-has:1")).rejects.toThrow(
-      "The image localhost/agents/nobody-has:1 does not exist in the Docker Engine: build an image with this name, or tag an existing image.",
+      "The image localhost/agents/nobody-has:1 does not exist in the Docker Engine: build an image with this name, or tag an existing image with it.",
     );
     await expect(pin(`sha256:${"0".repeat(64)}`, randomUUID(), true)).rejects.toThrow(/an image ID cannot be pulled/);
   });

@@ -119,7 +119,7 @@ describe.skipIf(kubernetesMissing())("an instance on Kubernetes", () => {
     await until("the pod is gone", async () => !objectsOf(order).includes("pods"));
     expect(await world.driver.probe(ref)).toMatchObject({ state: "ended" });
     expect(await failureOf(world.driver.ensure(order))).toBe(
-      `The Deployment ${nameOf(order)} was changed by another program: Apply failed with 1 conflict: conflict with "kubectl": .spec.replicas. Delete the object to have it created again.`,
+      `The Deployment ${nameOf(order)} was changed by another program: Apply failed with 1 conflict: conflict with "kubectl": .spec.replicas. Delete the object, so that this service creates it again.`,
     );
     await world.driver.stop(ref, { grace_ms: 0 });
   });
@@ -149,7 +149,7 @@ describe.skipIf(kubernetesMissing())("an instance on Kubernetes", () => {
       await world.driver.stop({ ...ref, ...unknown }, { grace_ms: 0 });
       const group = resource === "deployments" ? "apps" : "";
       expect(failures.join("\n")).toContain(
-        `Add this rule to the role: {apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]}.`,
+        `Add this rule to the role of this service: {apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]}.`,
       );
     },
   );
@@ -159,7 +159,8 @@ describe.skipIf(kubernetesMissing())("an instance on Kubernetes", () => {
     const order = specFor({ log: ({ message }) => lines.push(message) });
     world.api.rules = without("pods/log", "get");
     const ref = await world.driver.ensure(order);
-    const rule = 'Add this rule to the role: {apiGroups: [""], resources: ["pods/log"], verbs: ["get"]}.';
+    const rule =
+      'Add this rule to the role of this service: {apiGroups: [""], resources: ["pods/log"], verbs: ["get"]}.';
     await until("it is reported", async () => lines.some((line) => line.endsWith(rule)));
     world.api.rules = RULES;
     await world.driver.stop(ref, { grace_ms: 0 });
@@ -179,7 +180,7 @@ describe.skipIf(kubernetesMissing())("an instance on Kubernetes", () => {
     expect(await failureOf(onSqlite.ensure(specFor()))).toMatch(/^Deployments on Kubernetes need a Postgres database/);
     const io = { log: () => undefined, signal: new AbortController().signal };
     const pin = world.driver.pin?.({ deployment_id: "", image: "ghcr.io/acme/agent:1", pinned: false }, io);
-    expect(await failureOf(pin as Promise<string>)).toMatch(/^The image registry ghcr\.io is not allowed/);
+    expect(await failureOf(pin as Promise<string>)).toMatch(/^The image repository ghcr\.io\/\S+ is not allowed: add/);
   });
 
   it("is refused with the setting to check when there is no cluster", async () => {

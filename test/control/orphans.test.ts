@@ -82,7 +82,7 @@ describe("an instance of a deployment", () => {
     const log = openLog();
     await service.stop("SIGKILL");
     await haveEnded();
-    expect(log()).toContain("no control plane has updated the heartbeat for 2 s");
+    expect(log()).toContain("for 2 s, no control plane has updated the heartbeat file");
   });
 
   it("continues as long as any control plane uses its data folder", async () => {

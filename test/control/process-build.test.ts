@@ -166,13 +166,13 @@ describe("a build of the process driver", () => {
       "is to be read elsewhere",
       PROJECT,
       { config_path: "../../x.json" },
-      'langgraph_config_path "../../x.json" is not a file path within the source: use a relative path.',
+      'langgraph_config_path "../../x.json" is not a file path within the source: use a path relative to the root of the source, without "..".',
     ],
     [
       "is to be read anywhere",
       PROJECT,
       { config_path: "/etc/passwd" },
-      'langgraph_config_path "/etc/passwd" is not a file path within the source: use a relative path.',
+      'langgraph_config_path "/etc/passwd" is not a file path within the source: use a path relative to the root of the source, without "..".',
     ],
     ["has one that is no JSON", { "langgraph.json": "{" }, {}, "langgraph.json is not valid JSON."],
     [
@@ -185,7 +185,7 @@ describe("a build of the process driver", () => {
       "names a module that is not there",
       { "langgraph.json": LANGGRAPH_JSON },
       {},
-      "langgraph.json refers to files that do not exist: ./agent.mjs (graphs.agent).",
+      "langgraph.json refers to at least one file that does not exist in the source: ./agent.mjs (graphs.agent).",
     ],
     [
       "names a version of Python that is not there for its authentication module",
@@ -195,13 +195,13 @@ describe("a build of the process driver", () => {
         "b.py": "",
       },
       {},
-      "The project is written in Python, but Python 3.99 is not installed on this machine.",
+      "The project is written in Python, but Python 3.99 was not found in the PATH.",
     ],
     [
       "names a version of Python that is not there",
       { "langgraph.json": '{"graphs":{"a":"./a.py:graph"},"python_version":"3.99"}', "a.py": "" },
       {},
-      "The project is written in Python, but Python 3.99 is not installed on this machine.",
+      "The project is written in Python, but Python 3.99 was not found in the PATH.",
     ],
   ])("fails when the source %s", async (_, files, more, sentence) => {
     expect(await failure(await packed(files as Record<string, string>), more)).toBe(sentence);
@@ -366,8 +366,8 @@ describe("a build of a git repository", () => {
 
   it.each([
     ["nobody/has/this", /git fetch failed with status 128.*couldn't find remote ref/s],
-    ["--upload-pack=touch /tmp/evil", /is not a valid branch name/],
-    ["a..b", /is not a valid branch name/],
+    ["--upload-pack=touch /tmp/evil", /is not supported: use a branch/],
+    ["a..b", /is not supported: use a branch/],
   ])("fails in a sentence for the ref %s", async (ref, sentence) => {
     await expect(world.build(source(ref))).rejects.toThrow(sentence);
   });
@@ -406,7 +406,7 @@ describe("a build on a full disk", () => {
     const noise = Buffer.from(Array.from({ length: 3_000_000 }, () => Math.floor(Math.random() * 256)));
     const source = rawTarball([{ path: "f", type: "File", size: noise.length }], noise);
     await expect(world.build(source)).rejects.toThrow(
-      new DeployError("The disk of the Threadmill service is full: free disk space, then try again."),
+      new DeployError("The disk of the Threadmill service is full: free up disk space, then try again."),
     );
     expect(readdirSync(join(disk, "control/making"))).toEqual([]);
     expect(readdirSync(join(disk, "control/builds"))).toEqual(["node_modules"]);

@@ -152,7 +152,7 @@ describe("docs/deploy.md", () => {
   it("deploys from CI with a key that may do nothing else", async () => {
     const [create = "", deploy = ""] = blocks("Deploy from CI");
     const [key = ""] = /tmk_\w+_[\w-]+/.exec(await run(create)) ?? [];
-    await expect(run(deploy)).rejects.toThrow("An API key is required");
+    await expect(run(deploy)).rejects.toThrow("A valid API key or JWT is required");
     server.key = known.THREADMILL_API_KEY = key;
     expect(await run(deploy)).toBe(`Deployed "my-agent": ${server.url}/deployments/my-agent\n`);
     expect((await server.call("POST", "/deployments/my-agent/runs/wait", {})).status).toBe(403);

@@ -105,7 +105,7 @@ describe("a data folder", () => {
       (error: Error) => error,
     );
     expect(message).toMatch(
-      /^error: Cannot connect to the database \(Postgres, .*ECONNREFUSED.*\): start it, or correct --database-url/m,
+      /^error: Cannot connect to the database \(Postgres, .*ECONNREFUSED.*\)\. Check that the database is running and that --database-url/m,
     );
     expect(message).not.toMatch(/ {4}at |secret/);
   });

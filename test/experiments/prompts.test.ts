@@ -101,7 +101,7 @@ describe.each(databases)("prompts on %s", (database) => {
     const late = await commit(name, "f", parent);
     expect(late).toMatchObject({
       status: 409,
-      body: { detail: expect.stringContaining(`The parent commit ${parent} is not`) },
+      body: { detail: expect.stringContaining(`the latest commit of the prompt "${name}", but is ${parent}.`) },
     });
     expect((await commit(name, "f", "0".repeat(64))).status).toBe(404);
     const latest = (await pull(name, "latest")).body;
@@ -184,10 +184,14 @@ describe.each(databases)("prompts on %s", (database) => {
 
   it("are refused with a reason if they are public, too large, misnamed, or exist", async () => {
     const name = nameOf("refused");
-    await expect(client.createPrompt(name, { isPublic: true })).rejects.toThrow(/public prompts are not supported/);
+    await expect(client.createPrompt(name, { isPublic: true })).rejects.toThrow(
+      /prompts are visible only in their workspace/,
+    );
     await client.createPrompt(name);
     await expect(client.createPrompt(name)).rejects.toThrow(/already exists/);
-    await expect(client.updatePrompt(name, { isPublic: true })).rejects.toThrow(/public prompts are not supported/);
+    await expect(client.updatePrompt(name, { isPublic: true })).rejects.toThrow(
+      /prompts are visible only in their workspace/,
+    );
     for (const repo_handle of ["", "a b", "a:b", "a/b", "-", "é"])
       expect([repo_handle, (await api.send("POST", "/repos/", { repo_handle })).status]).toEqual([repo_handle, 422]);
     const large = { manifest: { text: "x".repeat(2_100_000) } };

@@ -29,7 +29,7 @@ describe("the settings of webhooks", () => {
   it("permit only https on ports 443 and 80 of public hosts by default, for runs and crons of every kind", () =>
     using({}, async (api) => {
       await expectRefused(api, [
-        ["/runs/of/the/project", "A path refers to a route, but the project has no http.app"],
+        ["/runs/of/the/project", "The URL is a path to a route of the project, but the project has no http.app"],
         ["//example.com/runs", "The URL must be absolute"],
         ["http://example.com", "The URL must begin with https://"],
         ["ftp://example.com", "The URL must begin with https://"],
@@ -113,9 +113,13 @@ describe("the settings of webhooks", () => {
       "only variables with the prefix LG_WEBHOOK_ (webhooks.env_prefix) are allowed",
     ],
     [{ headers: { a: variable("A").replace("env.", "") } }, {}, "webhooks.headers.a contains an invalid variable"],
-    [{ headers: { "webhook-id": "x" } }, {}, "webhooks.headers.webhook-id is a header set by the service"],
+    [{ headers: { "webhook-id": "x" } }, {}, "webhooks.headers.webhook-id is a header that the service sets"],
     [{ headers: { "a b": "x" } }, {}, "webhooks.headers.a b is not a valid header"],
-    [{ url: { allowed_ports: [0] } }, {}, "webhooks.url.allowed_ports must be a list of ports, but is [0]"],
+    [
+      { url: { allowed_ports: [0] } },
+      {},
+      "webhooks.url.allowed_ports must be a list of integers from 1 to 65535, but is [0]",
+    ],
     [{ url: { private: true } }, {}, "webhooks.url.private is unknown"],
     [
       {},

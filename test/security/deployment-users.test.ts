@@ -176,7 +176,7 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
       world.build(await packed({ ...PROJECT, "langgraph.json": JSON.stringify(project) }), {
         install_command: `ln -s ${outside} link`,
       }),
-    ).rejects.toThrow("must be a path to a file within the source");
+    ).rejects.toThrow("it must be within the source, in an existing folder");
     expect(readdirSync(outside)).toEqual([]);
     rmSync(outside, { recursive: true });
   });

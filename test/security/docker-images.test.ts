@@ -38,7 +38,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
   it("is refused when its registry is not listed, with the name of the setting", async () => {
     const { image } = await ofAnother("agents/unlisted:1");
     await expect(deploy(image, [])).rejects.toThrow(
-      `The image registry ${registry.host} is not allowed: add ${registry.host} or ${registry.host}/agents/unlisted to THREADMILL_DOCKER_REGISTRIES.`,
+      `The image repository ${registry.host}/agents/unlisted is not allowed: add ${registry.host}/agents/unlisted or ${registry.host} to THREADMILL_DOCKER_REGISTRIES.`,
     );
     await world.close();
     await expect(deploy(image, ["ghcr.io", "localhost", registry.host.replace(/\d$/, "")])).rejects.toThrow(
@@ -66,12 +66,12 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
   it("is refused when it has no registry, unless it was tagged for this machine and such images are listed", async () => {
     const id = await engine.imageOf("agents/untagged:1", { content: "mine" });
     await expect(deploy("agents/untagged:1", ["localhost"])).rejects.toThrow(
-      "The image registry docker.io is not allowed",
+      "or docker.io to THREADMILL_DOCKER_REGISTRIES",
     );
     await engine.docker.getImage(id).tag({ repo: "localhost/agents/tagged", tag: "1" });
     await world.close();
     await expect(deploy("localhost/agents/tagged:1", [])).rejects.toThrow(
-      "The image registry localhost is not allowed",
+      "or localhost to THREADMILL_DOCKER_REGISTRIES",
     );
     await world.close();
     expect(await deploy("localhost/agents/tagged:1", ["localhost"])).toBe(id);

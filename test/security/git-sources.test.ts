@@ -55,7 +55,7 @@ describe("a repository that is fetched over ssh", () => {
 
   it("is refused without a key of the deployment, with the fix", async () => {
     const { status, status_message } = await deploy("without", []);
-    expect([status, status_message]).toEqual(["BUILD_FAILED", expect.stringContaining("set the secret GIT_SSH_KEY")]);
+    expect([status, status_message]).toEqual(["BUILD_FAILED", expect.stringContaining("Set the secret GIT_SSH_KEY")]);
     expect(existsSync(join(folder, "arguments"))).toBe(false);
   });
 

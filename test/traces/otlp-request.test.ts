@@ -194,7 +194,7 @@ describe("protobuf", () => {
   it("refuses more messages than fit the memory", () => {
     const empty = new Uint8Array(2_100_000).map((_, index) => (index % 2 === 0 ? 0x0a : 0));
     expect(refusal(() => readOtlpRequest(empty, PROTOBUF))).toBe(
-      "The request has more than 1000000 protobuf messages: send fewer spans per request.",
+      "The request has more than 1000000 protobuf messages or JSON objects: send fewer spans per request.",
     );
   });
 

@@ -163,7 +163,7 @@ describe("a start", () => {
       expect({ status, stderr }).toEqual({
         status: 2,
         stderr:
-          'error: THREADMILL_ENCRYPTION_KEYS: key 2 is not a 32-byte key in base64: generate a key with "openssl rand -base64 32".\n',
+          'error: THREADMILL_ENCRYPTION_KEYS: key 2 is not a 32-byte key in base64. Generate a key with "openssl rand -base64 32".\n',
       });
     }
     await close();

@@ -133,7 +133,7 @@ describe("a ring", () => {
     ["a password", "correct horse battery staple"],
   ])("refuses a key that is %s, and does not repeat it", (_, text) => {
     expect(() => parseEncryptionKey(text, "KEYS: key 1")).toThrow(
-      'KEYS: key 1 is not a 32-byte key in base64: generate a key with "openssl rand -base64 32".',
+      'KEYS: key 1 is not a 32-byte key in base64. Generate a key with "openssl rand -base64 32".',
     );
   });
 });

@@ -54,7 +54,7 @@ describe.each(databases)("a rotation on %s", (name) => {
         [200, 400, 450].map((texts) => `${table}: ${texts} secrets encrypted`),
       ),
       `All secrets are encrypted with key ${fresh}.`,
-      `Keys no longer in use: ${old}. Run the command again with --retire to retire these keys and remove them from ${file.path}.`,
+      `Keys no longer in use: ${old}. Run the command again with --retire to retire all unused keys and remove them from ${file.path}.`,
     ]);
     // The ring of a process that runs meets a key that it has never seen, and reads the file once more.
     expect(await openAll(storage.database, ring)).toEqual({ texts: TEXTS, key_ids: [fresh] });
@@ -159,7 +159,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     const env = { THREADMILL_ENCRYPTION_KEYS: keys.map(keyToBase64).join(","), THREADMILL_ENCRYPTION_KEYS_FILE: "" };
     const first = await rotate([], env);
     expect(first.stdout).toContain(
-      `Keys no longer in use: ${old}. Run the command again with --retire to retire these keys.`,
+      `Keys no longer in use: ${old}. Run the command again with --retire to retire all unused keys.`,
     );
     const { status, stdout } = await rotate(["--retire"], env);
     expect({ status, stdout }).toEqual({

@@ -204,7 +204,11 @@ describeInBrowser("the compare page", () => {
     await expect.poll(() => search(page).ascending).toBe("true");
     await page.keyboard.press("Escape");
     await verdict.getByRole("button", { name: "Legend" }).click();
-    await page.getByText("Of the 200 examples with a score in either experiment, 192 have a score in both").waitFor();
+    await page
+      .getByText(
+        "Of the 200 examples with a score in at least one of the two experiments, the 192 with a score in both are compared",
+      )
+      .waitFor();
     await page.getByText("Set as baseline").waitFor();
     await expectAccessible(page);
   });
@@ -490,7 +494,7 @@ describeInBrowser("the compare page", () => {
     const table = page.getByRole("region", { name: "Metadata" });
     await table.getByRole("row", { name: "model small small large" }).waitFor();
     await table.getByRole("row", { name: "temperature 0.3 0.4 0.1" }).waitFor();
-    await table.getByText("Metadata keys with the same value in all experiments, not shown: 1").waitFor();
+    await table.getByText("Number of hidden keys (same value in all experiments): 1").waitFor();
     expect(await table.getByText("region").count()).toBe(0);
     await expectAccessible(page);
   });

@@ -151,7 +151,7 @@ export const adminDocument = {
     version: "0.1.0",
     description:
       "API keys, workspaces and members. Requires the scope `admin`. Administrators of the default workspace manage all " +
-      "workspaces; other administrators manage only their own. Each error has the body `{detail}`: in a 422 response a list of all " +
-      "invalid fields, otherwise a message.",
+      "workspaces; other administrators manage only their own. Errors have the body `{detail}`. In a 422 response, " +
+      "`detail` is a list of the invalid fields; otherwise, it is a message.",
   },
 };

@@ -115,7 +115,7 @@ export const flowRoutes = {
       query: z.object({
         timeout: laxInt({})
           .default(30)
-          .openapi({ default: 30, description: "Timeout in seconds. Values above 600 have the effect of 600." }),
+          .openapi({ default: 30, description: "Timeout in seconds. Values above 600 are treated as 600." }),
       }),
     },
     responses: {

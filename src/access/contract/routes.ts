@@ -22,9 +22,9 @@ export const authServiceDocument = {
     title: "Threadmill control plane",
     version: "0.1.0",
     description:
-      "OAuth providers and users' tokens for their agents. Each error has the body `{detail}`: in a 422 response a list of all invalid " +
-      "fields, otherwise a message. Besides the listed errors, a request can fail with 401 (missing or invalid key), 413 (body too large) " +
-      "or 503 (retry later). Unknown body fields and query parameters are ignored.",
+      "OAuth providers, and tokens with which agents act for users. Errors have the body `{detail}`: a list of invalid fields if the " +
+      "status is 422, otherwise a message. Besides the listed errors, a request can fail with 401 (missing or invalid key), 403 (not " +
+      "permitted), 413 (body too large), 429 (limit reached) or 503 (retry later). Unknown body fields and query parameters are ignored.",
   },
   tags: [
     { name: "Auth Service (v2)", description: "OAuth providers, flows and users' tokens." },

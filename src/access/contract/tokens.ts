@@ -52,7 +52,7 @@ export const tokenRoutes = {
     responses: {
       200: jsonResponse(
         z.array(OAuthTokenSummary),
-        "Tokens of the caller: the default token first, then newest first.",
+        "At most 1,000 tokens of the caller: default tokens first, then the others, newest first.",
       ),
       ...refusals(),
     },
@@ -101,7 +101,7 @@ export const tokenRoutes = {
   }),
   updateToken: createRoute({
     ...operation("update_token_label", "patch", "/v2/auth/tokens/{token_id}/metadata"),
-    summary: "Update the label of a token, or make it the default",
+    summary: "Update the label of a token, or make the token the default",
     request: { params: tokenParams, body: jsonBody(TokenUpdate) },
     responses: { 200: jsonResponse(OAuthTokenSummary, "The updated token."), ...refusals(404) },
   }),

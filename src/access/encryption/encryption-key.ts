@@ -27,7 +27,7 @@ export function parseEncryptionKey(text: string, where: string): EncryptionKey {
   const bytes = Buffer.from(text, "base64");
   // The decoder ignores invalid characters, so a malformed text could also decode to 32 bytes.
   if (bytes.length === KEY_BYTES && bytes.toString("base64") === text.padEnd(44, "=")) return keyFromBytes(bytes);
-  throw new ConfigError(`${where} is not a 32-byte key in base64: generate a key with "${KEY_GENERATION_COMMAND}".`);
+  throw new ConfigError(`${where} is not a 32-byte key in base64. Generate a key with "${KEY_GENERATION_COMMAND}".`);
 }
 
 export function requireKeys(keys: readonly EncryptionKey[], where: string): readonly EncryptionKey[] {

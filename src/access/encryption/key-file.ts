@@ -89,8 +89,8 @@ export class KeyFile {
   remove(key_ids: ReadonlySet<string>): void {
     const lines = linesOf(this.#load().text);
     const remaining = lines.filter((line, index) => !key_ids.has(this.#keyOf(line, index)?.key_id ?? ""));
-    if (remaining.length < lines.length)
-      this.#replace(remaining, `the keys ${[...key_ids].join(", ")} are no longer used: remove their lines manually`);
+    const unused = lines.flatMap((line, index) => (remaining.includes(line) ? [] : [index + 1]));
+    if (unused.length > 0) this.#replace(remaining, `remove the unused keys manually (line ${unused.join(", line ")})`);
   }
 
   #keyOf(line: string, index: number): EncryptionKey | undefined {
@@ -107,7 +107,7 @@ export class KeyFile {
       return { version: versionOf(fs.fstatSync(file)), text: fs.readFileSync(file, "utf8") };
     } catch (error) {
       throw new ConfigError(
-        `Cannot read the encryption key file ${this.path} (${(error as { code?: string }).code}): create the file or make it readable.`,
+        `Cannot read the encryption key file ${this.path} (${(error as { code?: string }).code}): create or restore the file, or make it readable.`,
       );
     } finally {
       if (file !== undefined) fs.closeSync(file);

@@ -40,7 +40,7 @@ async function createKeyFile(database: Database, file: KeyFile): Promise<void> {
   if (file.exists()) return;
   if (registered.length > 0)
     throw new ConfigError(
-      `The encryption key file ${file.path} does not exist, but ${database.description} uses ${idsOf(registered)}: restore the file from a backup.`,
+      `The encryption key file ${file.path} does not exist, but the database (${database.description}) uses ${idsOf(registered)}: restore the file from a backup.`,
     );
   file.create();
 }
@@ -61,7 +61,7 @@ export async function checkKeys(database: Database, keys: readonly EncryptionKey
     const missing = [...rows.values()].filter((row) => row.retired_at === null && !ids.has(row.key_id));
     if (missing.length > 0) {
       throw new ConfigError(
-        `${database.description} uses ${idsOf(missing)}, which ${where} does not contain: add each missing key after the first key. If no secret is encrypted with a missing key, run "threadmill keys rotate-encryption --retire".`,
+        `The database (${database.description}) uses ${idsOf(missing)}, which ${where} does not contain: add each missing key after the first key. To retire missing keys that encrypt no secret, run "threadmill keys rotate-encryption --retire".`,
       );
     }
     for (const key of keys) await checkKey(tx, key, rows.get(key.key_id));
@@ -80,7 +80,7 @@ async function checkKey(tx: Tx, key: EncryptionKey, row: EncryptionKeyRow | unde
     if (openWith(key, row.check_value, aad) === CHECK_TEXT) return;
   } catch {}
   throw new ConfigError(
-    `The encryption key ${key_id} does not match its check value in the table encryption_keys: restore the original key, or the database that was encrypted with this key.`,
+    `The encryption key ${key_id} does not match its check value in the table encryption_keys: restore this table from a backup.`,
   );
 }
 

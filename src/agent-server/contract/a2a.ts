@@ -88,7 +88,7 @@ export type TaskList = z.output<typeof taskList>;
 
 const card = jsonResponse(
   jsonObject,
-  "The agent card, in the format of the protocol version that the request header `A2A-Version` specifies.",
+  "The agent card, in the format of the protocol version in the request header `A2A-Version`. Default: 0.3.",
 );
 
 export const a2aRoutes = routeGroup("A2A", {
@@ -98,7 +98,7 @@ export const a2aRoutes = routeGroup("A2A", {
     path: "/a2a/{assistant_id}",
     summary: "Call a method of the A2A protocol",
     description:
-      "JSON-RPC 2.0, in versions 1.0 and 0.3 of the protocol. Streaming methods respond with server-sent events. Method errors have the status 200.",
+      "JSON-RPC 2.0 with the methods of A2A 1.0 and 0.3. Streaming methods respond with server-sent events. Errors of methods have the status 200.",
     request: { params: z.object({ assistant_id: assistantId }), body: jsonBody(jsonObject) },
     responses: { 200: jsonResponse(jsonObject, "The JSON-RPC response."), ...errorResponses(404, 413) },
   },
@@ -110,9 +110,9 @@ export const a2aRoutes = routeGroup("A2A", {
     summary: "Get the agent card of an assistant",
     request: {
       query: z.object({
-        assistant_id: assistantId
-          .optional()
-          .openapi({ description: "Required if the project has several graphs. Default: its only graph." }),
+        assistant_id: assistantId.optional().openapi({
+          description: "Required if the project has several graphs. Default: the default assistant of the only graph.",
+        }),
       }),
     },
     responses: { 200: card, ...errorResponses(404, 422) },
@@ -121,7 +121,7 @@ export const a2aRoutes = routeGroup("A2A", {
   getAgentCard: {
     method: "get",
     path: "/a2a/{assistant_id}/.well-known/agent-card.json",
-    summary: "Get the agent card of the assistant with this ID",
+    summary: "Get an assistant's agent card by the assistant's ID",
     request: { params: z.object({ assistant_id: assistantId }) },
     responses: { 200: card, ...errorResponses(404, 422) },
   },

@@ -97,7 +97,8 @@ export const runAgentInput = z
       description: "State of the client. Keys whose values differ from the thread's state become input.",
     }),
     messages: withDefault(z.array(message), []).openapi({
-      description: "Messages of the client. Those that the thread does not contain become input.",
+      description:
+        "Messages of the client. Those that the thread does not contain become input, except a system message at the start.",
     }),
     tools: withDefault(z.array(tool), []).openapi({ description: "Tools that the client executes." }),
     context: withDefault(z.array(z.object({ description: z.string(), value: z.string() })), []),
@@ -121,7 +122,7 @@ export const agUiRoutes = routeGroup("AG-UI", {
         ...eventStream("AG-UI events, from RUN_STARTED to RUN_FINISHED or RUN_ERROR."),
         headers: responseHeaders({
           "Content-Location":
-            "Path of the run. Absent if no run is created because the thread has an open interrupt, which is sent again.",
+            "Path of the run. Absent if no run is created because the thread has open interrupts, which are sent again.",
         }),
       },
       ...errorResponses(404, 409, 413, 422),

@@ -101,8 +101,8 @@ const RunThroughput = z
   .object({
     minutes: z.array(RunMinute).openapi({
       description:
-        "The last 60 minutes, oldest first; the last one is the current minute. The earliest minutes are omitted if more than 50,000 runs ended in the hour. " +
-        "Rolled-back runs are not counted.",
+        "The last 60 minutes, oldest first; the last one is the current minute. The earliest minutes are omitted if more than 50,000 runs ended in the last hour. " +
+        "Rolled-back runs are not counted, nor are active runs in excess of 50,000.",
     }),
   })
   .openapi("RunThroughput");
@@ -142,7 +142,7 @@ const RunMonitoring = z
     bucket_ms: z.int().openapi({ description: "Length of a bucket in milliseconds." }),
     incomplete_until: nullable(timestamp).openapi({
       description:
-        "Null if all ended runs of the range were counted. Otherwise, only the 50,000 most recently ended runs were counted, that is, all runs that ended after this time.",
+        "Null if all ended runs of the range were counted. Otherwise, only runs that ended after this time were counted completely, because the limit is 50,000 runs of all assistants.",
     }),
     total: z.object(runSeries),
     assistants: z.array(AssistantRuns).openapi({ description: "The 100 assistants with the most ended runs." }),

@@ -163,9 +163,9 @@ export const assistantRoutes = routeGroup("Assistants", {
       query: z.object({
         // The number precedes the boolean, so that `1` is parsed as a depth, not as true.
         xray: z
-          .union([queryInt(0, 100), queryBoolean], "must be true, false, or a number of levels")
+          .union([queryInt(0, 100), queryBoolean], "must be true, false, or a number of levels from 0 to 100")
           .default(false)
-          .openapi({ description: "Subgraphs to include: `true` for all levels, or the maximum number of levels." }),
+          .openapi({ description: "Levels of subgraphs to include: `true` for all levels, or the maximum number." }),
       }),
     },
     responses: { 200: jsonResponse(GraphDrawing, "Nodes and edges."), ...errorResponses(404, 422) },
@@ -190,7 +190,7 @@ export const assistantRoutes = routeGroup("Assistants", {
   getAssistantSubgraphsAt: {
     method: "get",
     path: "/assistants/{assistant_id}/subgraphs/{namespace}",
-    summary: "Get the JSON Schemas of the subgraph with a namespace",
+    summary: "Get the JSON Schemas of a subgraph by its namespace",
     request: {
       params: params.extend({
         namespace: z.string().openapi({

@@ -37,7 +37,7 @@ export const agentServerInfo = {
     version: "0.1.0",
     description:
       "Assistants, threads, runs and their streams. Every error has the body `{detail}`. Besides the listed errors, a " +
-      "request can fail with 401 (missing or invalid key), 413 (body too large) or 503 (retry later). Unknown body " +
+      "request can fail with 401 (missing or invalid key), 403 (not permitted), 413 (body too large), 429 (limit reached) or 503 (retry later). Unknown body " +
       "fields and query parameters are ignored; a body field that is null is treated as missing, except where null has its own meaning.",
   },
   tags: [
@@ -48,7 +48,10 @@ export const agentServerInfo = {
       description: "Version 2 of streaming: commands and events of a thread, across its runs.",
     },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
-    { name: "Stateless Runs", description: "Executions on a new thread, which is hidden unless it is kept." },
+    {
+      name: "Stateless Runs",
+      description: "Executions on a new thread, which is hidden and deleted at the end unless it is kept.",
+    },
     { name: "Crons", description: "Runs on a schedule." },
     { name: "Webhooks", description: "Delivery of the requests that are sent to webhook URLs when runs end." },
     { name: "Store", description: "JSON objects shared by graphs and clients." },

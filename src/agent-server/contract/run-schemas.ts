@@ -130,7 +130,8 @@ export const statelessRunCreate = z
   .object({
     ...shared,
     on_completion: withDefault(z.enum(["delete", "keep"]), "delete").openapi({
-      description: "What to do with the run's thread when the run ends. With `keep`, the thread is not hidden.",
+      description:
+        "What to do with the run's thread when the run ends. With `delete`, the thread is hidden until then; with `keep`, it is visible from the start.",
     }),
   })
   .openapi("StatelessRunCreate");

@@ -50,7 +50,8 @@ export const runCancelMany = z
       status: {
         type: "string",
         enum: ["pending", "running", "all"],
-        description: "Cancels all runs with this status. Cannot be combined with the other fields.",
+        description:
+          "Cancels all runs with this status; `all` means pending and running. Cannot be combined with the other fields.",
       },
     },
   });
@@ -62,7 +63,7 @@ const statelessParams = z.object({ run_id: uuid });
 const waitQuery = z.object({
   cancel_on_disconnect: queryCancel.optional().openapi({
     description:
-      "Cancels the run if this client disconnects and no client connects to the run's stream within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
+      "Cancels the run if this client disconnects and no client joins the run or its stream within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
   }),
   on_disconnect: OnDisconnect.optional().openapi({ description: "Alternative to `cancel_on_disconnect`." }),
 });
@@ -75,7 +76,9 @@ const streamQuery = waitQuery.extend({
 });
 
 const joinStreamQuery = waitQuery.extend({
-  stream_mode: repeated(StreamMode).optional().openapi({ description: "Returns only events of these modes." }),
+  stream_mode: repeated(StreamMode)
+    .optional()
+    .openapi({ description: "Returns only events of these modes, besides `metadata`, `error` and `gap` events." }),
 });
 
 const resumeHeaders = z.object({

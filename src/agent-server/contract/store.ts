@@ -123,7 +123,7 @@ const filter = jsonObject
         );
       else if (!expected.safeParse(value).success)
         refuse(
-          "must be a string, number, boolean, null, or an object with at least one of $eq, $ne, $gt, $gte, $lt and $lte",
+          "must be a string, number, boolean, null, or an object with at least one of $eq, $ne, $gt, $gte, $lt and $lte (the last four require a string or a number)",
           field,
         );
     }

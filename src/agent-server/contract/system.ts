@@ -13,7 +13,7 @@ export const ServerInfo = z
     metadata: jsonObject,
     host: z.object({ kind: z.string(), project_id: z.string().nullable(), tenant_id: z.string().nullable() }).openapi({
       description:
-        "IDs of the deployment and the workspace that this server belongs to; null if it does not run as part of a deployment.",
+        "`project_id` and `tenant_id` are the IDs of the deployment and the workspace that this server belongs to. They are null outside a deployment.",
     }),
   })
   .openapi("ServerInfo");

@@ -25,14 +25,14 @@ export const eventSelection = z
     }),
     namespaces: optional(z.array(namespace).max(1_000)).openapi({
       description:
-        "Prefixes of namespaces. A segment without `:` matches all tasks of a node. Without prefixes, all namespaces match.",
+        "Prefixes of namespaces. A segment without `:` matches all tasks of the node with this name. Without prefixes, all namespaces match.",
     }),
     depth: optional(z.int().min(0)).openapi({
-      description: "Maximum number of segments after a prefix in `namespaces`.",
+      description: "Maximum number of segments that follow the matching prefix. Has no effect without `namespaces`.",
     }),
     since: optional(z.int().min(0)).openapi({
       description:
-        "`seq` of the last received event; the stream continues after it. 0 streams all stored events. If omitted, the stream starts with the run that was started last or, if that run has ended and another run was created after it, with the later run.",
+        "`seq` of the last received event; the stream continues after it. 0 streams all stored events. If omitted, the stream starts with the run that was started last (earlier runs that ended in the last 10 s may precede it). If an active run was created after the end of that run, the stream starts with the active run.",
     }),
   })
   .openapi("EventSelection");
@@ -132,7 +132,7 @@ export const threadProtocolRoutes = routeGroup("Thread Protocol", {
     path: "/threads/{thread_id}/stream/events",
     summary: "Send commands and receive events through a WebSocket",
     description:
-      "Each message is one command. `subscription.subscribe` takes an event selection as its parameters and streams the matching events until `subscription.unsubscribe`.",
+      "Each message of the client is one command. `subscription.subscribe` takes an event selection as its parameters and streams the matching events until `subscription.unsubscribe`.",
     request: { params: threadParams },
     responses: { 101: { description: "The WebSocket is open." }, ...errorResponses(422) },
   },

@@ -21,7 +21,8 @@ import { checkpointRef } from "./run-schemas.ts";
 
 const stateSelect = repeated(
   z.string().regex(/^(values|next|tasks|metadata|created_at|checkpoint|parent_checkpoint|interrupts)$|^values\../, {
-    error: "must be a state field, or values.<key>",
+    error:
+      "must be values, next, tasks, metadata, created_at, checkpoint, parent_checkpoint, interrupts or values.<key>",
   }),
 ).openapi({ description: "State fields to return. Use `values.<key>` for a single key of `values`." });
 
@@ -125,7 +126,7 @@ export const threadStateRoutes = routeGroup("Threads", {
   getThreadHistory: {
     method: "get",
     path: "/threads/{thread_id}/history",
-    summary: "List a thread's past states",
+    summary: "List a thread's states",
     request: {
       params: threadParams,
       query: z.object({
@@ -140,7 +141,7 @@ export const threadStateRoutes = routeGroup("Threads", {
   postThreadHistory: {
     method: "post",
     path: "/threads/{thread_id}/history",
-    summary: "Search a thread's past states",
+    summary: "Search a thread's states",
     request: { params: threadParams, body: jsonBody(historySearch) },
     responses: { 200: jsonResponse(z.array(PartialThreadState), "Newest first."), ...errorResponses(404, 422) },
   },

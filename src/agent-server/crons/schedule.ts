@@ -29,9 +29,9 @@ export function checkSchedule(schedule: Schedule, after_ms: number): void {
   try {
     tick = nextTick({ ...schedule, end_at: null }, after_ms);
   } catch (error) {
-    throw invalid(
-      `body.schedule: not a valid cron expression. ${(error as Error).message.replace(/^CronPattern: /, "")}`,
-    );
+    // The library names six and seven parts, too, which the mode 5-part rejects.
+    const reason = (error as Error).message.replace(/^CronPattern: |\.$/g, "").replace("five, six, or seven", "five");
+    throw invalid(`body.schedule: not a valid cron expression (${reason})`);
   }
   if (tick === null) throw invalid(`body.schedule: "${schedule.schedule}" matches no date in the future`);
 }

@@ -193,7 +193,7 @@ export class Engine {
     try {
       return await this.reader.query({ kind: "summary", graph: { graph_id: run.graph_id, config }, checkpoint });
     } catch (error) {
-      this.#options.log.warn({ error, run_id: run.run_id }, "reading the state of a finished run failed");
+      this.#options.log.warn({ error, run_id: run.run_id }, "cannot read the state of a finished run");
       return undefined;
     }
   }
@@ -247,5 +247,5 @@ const storeSweeper = (store: Store, { ttl }: StoreSettings, log: Log): Backgroun
   periodicService(
     ttl.sweep_interval_ms,
     () => store.sweep(),
-    (error) => log.error({ error }, "deleting expired store items failed"),
+    (error) => log.error({ error }, "cannot delete expired store items"),
   );

@@ -86,7 +86,7 @@ export class Heartbeat {
     if (locked.length > 0 && !this.#renewing)
       this.#renewing = database
         .write((tx) => renewLeases(tx, { worker_id, lease_ms, run_ids: left, waits: true }))
-        .catch((error) => log.warn({ error, run_ids: left }, "renewing the leases on locked runs failed"))
+        .catch((error) => log.warn({ error, run_ids: left }, "failed to renew the leases on locked runs"))
         .finally(() => {
           this.#renewing = undefined;
         });
@@ -154,7 +154,10 @@ export class Rescue {
           settleUnencrypted(this.#options, run, error, run.cancel_action === null ? undefined : "cancelled"),
         )
         .catch((error) =>
-          log.error({ error, run_id: run.run_id }, "failed to end a run whose process exited or disconnected"),
+          log.error(
+            { error, run_id: run.run_id },
+            "failed to end a run whose process exited or stopped renewing its lease",
+          ),
         );
     return runs.map(({ run_id }) => run_id);
   }
@@ -168,7 +171,7 @@ export class Rescue {
     const scoped = this.#options.database.encryption?.scoped();
     if (scoped) await openRun(scoped, run);
     const database = scoped ?? this.#options.database;
-    const message = `The process executing the run exited or lost its database connection in the last attempt (attempt ${run.attempt}).`;
+    const message = `The process executing the run exited or stopped responding in the last attempt (attempt ${run.attempt}).`;
     const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
     const state = run.cancel_action === "rollback" ? undefined : await readState(run);
     const ended = error ? "error" : "aborted";

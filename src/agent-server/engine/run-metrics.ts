@@ -65,7 +65,7 @@ export class RunMetrics {
     });
     new Gauge({
       name: "threadmill_run_oldest_due_seconds",
-      help: "Time since the scheduled start of the oldest pending run that is due, or 0 if no run is due.",
+      help: "Time since the oldest due run became due, or 0 if no run is due.",
       registers,
       async collect() {
         this.remove();

@@ -171,7 +171,7 @@ async function answer(
       return responses.cancel(request.id);
     default:
       throw new Error(
-        "Checkpoints, the store and tokens are available only in runs. In the HTTP app, call this server with a client without a URL.",
+        "Checkpoints, the store and OAuth tokens are available only in runs. In the HTTP app, call this server with an SDK client that is created without a URL.",
       );
   }
 }

@@ -58,7 +58,7 @@ export function serveA2a(app: App, options: A2aRoutesOptions): void {
     if (assistant_id !== undefined) return sendCard(caller, assistant_id, context);
     throw new ApiError("invalid_request", {
       reason:
-        "query.assistant_id: is required because the project has several graphs: send the ID of an assistant or the name of a graph",
+        "query.assistant_id: is required unless the project has exactly one graph. Send the ID of an assistant or the name of a graph",
     });
   });
 

@@ -105,7 +105,7 @@ export function explainConnecting(error: unknown, description: string): unknown 
   if (!isDisconnected(error) && !REFUSED.test(code)) return error;
   // If a host has several addresses, the error is an AggregateError without a message.
   return new ConfigError(
-    `Cannot connect to the database (${description}: ${message || code}): start it, or correct --database-url (DATABASE_URL).`,
+    `Cannot connect to the database (${description}: ${message || code}). Check that the database is running and that --database-url (DATABASE_URL) is correct.`,
   );
 }
 
@@ -129,7 +129,7 @@ const SQLITE = { readOnly: 8, corrupt: 11, cannotOpen: 14, notADatabase: 26 };
 
 const damaged = (file: string, reason: string): ConfigError =>
   new ConfigError(
-    `A file in the data folder ${dirname(file)} is damaged (${reason}): restore its files from a backup, or choose another folder with --data. If lock.db is damaged, stop all processes that use the folder and delete lock.db.`,
+    `A file in the data folder ${dirname(file)} is damaged (${reason}): restore the folder from a backup, or choose another folder with --data. If lock.db is damaged, stop all processes that use the folder and delete lock.db.`,
   );
 
 function readNote(file: string): Note | undefined {

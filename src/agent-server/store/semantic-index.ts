@@ -43,7 +43,7 @@ export class SemanticIndex {
     const wrong = index.fields.find((path) => !TEXT_PATH.test(path));
     if (wrong !== undefined)
       throw new ConfigError(
-        `langgraph.json: store.index.fields contains the invalid path "${wrong}": each path ${INVALID_PATH}.`,
+        `store.index.fields in langgraph.json contains the invalid path "${wrong}": each entry ${INVALID_PATH}.`,
       );
     this.#database = database;
     this.#index = index;
@@ -59,7 +59,7 @@ export class SemanticIndex {
     for (const { length } of texts)
       if (length > MAX_TEXTS)
         throw new ApiError("invalid_request", {
-          reason: `body.index (default: store.index.fields in langgraph.json): the paths match ${length} texts in the value; the limit is ${MAX_TEXTS}`,
+          reason: `the paths of body.index (default: store.index.fields in langgraph.json) match ${length} texts in the value; the limit is ${MAX_TEXTS}`,
         });
     const vectors = await this.#vectorsOfTexts(texts.flat(), false);
     let next = 0;

@@ -166,7 +166,7 @@ function positionOf(id: string): Position {
   const [, started_at, seq, event] = /^(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(id) ?? [];
   if (event === undefined)
     throw new ApiError("invalid_request", {
-      reason: `header.Last-Event-ID: must be an event ID of this stream, or - for all events, but is "${id}"`,
+      reason: `header.Last-Event-ID: must be an event ID of this stream or "-" (all events), but is "${id}"`,
     });
   return { started_at: Number(started_at), seq: Number(seq), event: Number(event) };
 }

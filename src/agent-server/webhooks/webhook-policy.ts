@@ -55,7 +55,7 @@ export class WebhookPolicy {
     if (isPath(text)) return this.#pathRefusal();
     const url = URL.parse(text);
     if (!url)
-      return "The URL must be absolute, or the path of a route of the project (http.app) with a single leading slash.";
+      return "The URL must be absolute, or a path with a single leading slash that leads to a route of the project (http.app).";
     const isLoopback = isLoopbackHost(url.hostname);
     const { require_https = !isLoopback, allowed_ports = isLoopback ? undefined : DEFAULT_PORTS } = settings;
     if (require_https && url.protocol !== "https:")
@@ -64,15 +64,16 @@ export class WebhookPolicy {
     if (refusal !== undefined) return refusal;
     const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
     if (allowed_ports && !allowed_ports.includes(port))
-      return `Port ${port} is not allowed. Allowed ports (webhooks.url.allowed_ports): ${allowed_ports.join(", ")}.`;
+      return `Port ${port} is not allowed. Allowed ports (webhooks.url.allowed_ports): ${allowed_ports.join(", ") || "none"}.`;
     if (allowed_domains && !allowed_domains.some((domain) => isIn(url.hostname, domain)))
-      return `Host ${url.hostname} is not allowed. Allowed hosts (webhooks.url.allowed_domains): ${allowed_domains.join(", ")}.`;
+      return `Host ${url.hostname} is not allowed. Allowed hosts (webhooks.url.allowed_domains): ${allowed_domains.join(", ") || "none"}.`;
     return undefined;
   }
 
   /** Paths can be forbidden, because a caller could use them to reach routes that trust requests from this machine. */
   #pathRefusal(): string | undefined {
-    if (!this.#has_app) return "A path refers to a route, but the project has no http.app: use an absolute URL.";
+    if (!this.#has_app)
+      return "The URL is a path to a route of the project, but the project has no http.app: use an absolute URL.";
     if (this.#settings.disable_loopback)
       return "Paths to routes of the project are allowed only if webhooks.url.disable_loopback is false.";
     return undefined;

@@ -39,7 +39,7 @@ export async function createAccess(
   if (weak > 0)
     log.warn(
       { keys: weak, min_length: MIN_KEY_LENGTH },
-      "API_KEYS contains keys with fewer than 32 characters: short keys can be guessed",
+      "API_KEYS contains at least one key with fewer than 32 characters: short keys can be guessed",
     );
   const issuer = oidc && new (await import("../../access/oidc-issuer.ts")).OidcIssuer(oidc);
   return new Access({ database, log, api_keys, issuer, may_be_open: isLoopback(host) && !auth });

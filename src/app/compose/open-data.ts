@@ -104,7 +104,7 @@ async function warnOfFewConnections({ read }: Database, { only, role }: DataLoca
   if (free >= needed) return;
   log.warn(
     { free, needed },
-    "few Postgres connections are available; requests and runs may be delayed: raise max_connections or run fewer processes",
+    "few Postgres connections are available, so requests and runs may be delayed: raise max_connections or run fewer processes",
   );
 }
 

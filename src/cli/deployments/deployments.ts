@@ -148,7 +148,7 @@ export function checkDeployed({ id, status, status_message }: Revision): void {
   if (status === "DEPLOYED") return;
   if (status === "SKIPPED") throw new CommandError(`Revision ${id} was skipped: a newer revision replaced it.`);
   throw new CommandError(
-    `Revision ${id} was not deployed (${status}): ${status_message ?? "The service returned no reason."} Fix the cause and deploy again. The previously live revision, if any, stays live.`,
+    `Revision ${id} was not deployed (${status}): ${status_message ?? "The service returned no reason."}\nFix the cause and deploy again. If an earlier revision is live, it stays live.`,
   );
 }
 

@@ -55,7 +55,7 @@ function parseProject(text: string, file: string): JsonObject {
   } catch (error) {
     throw new CommandError(`${file} is not valid JSON (${(error as Error).message}): correct the file.`);
   }
-  throw new CommandError(`${file} must be a JSON object with a field "graphs".`);
+  throw new CommandError(`${file} must be a JSON object whose field "graphs" is an object.`);
 }
 
 /** Returns the variables that `env` of langgraph.json defines. Without this field, returns those of the file .env if it exists. */
@@ -72,7 +72,7 @@ async function readEnvironment(
   if (typeof field === "string") {
     const text = await readFile(join(folder, field), "utf8").catch(() => {
       throw new CommandError(
-        `${file}: the field "env" refers to the file ${field}, which cannot be read: create the file, or remove the field.`,
+        `${file}: the field "env" refers to the file ${field}, which cannot be read. Create the file, or remove the field.`,
       );
     });
     return parseEnv(text) as Record<string, string>;
@@ -81,7 +81,7 @@ async function readEnvironment(
     const missing = field.filter((name) => env[String(name)] === undefined);
     if (missing.length > 0)
       throw new CommandError(
-        `${file}: the field "env" lists variables that are not set: ${missing.join(", ")}. Set them in the environment.`,
+        `${file}: the environment does not contain every variable in the field "env". Missing: ${missing.join(", ")}.`,
       );
     return Object.fromEntries(field.map((name) => [String(name), env[String(name)] as string]));
   }

@@ -102,7 +102,7 @@ async function findByName(target: Target, name: string): Promise<Session> {
 
 async function readDataset(target: Target, { name, reference_dataset_id }: Session): Promise<Dataset> {
   if (reference_dataset_id === null)
-    throw new CommandError(`"${name}" is a project without a dataset, not an experiment, and cannot be exported.`);
+    throw new CommandError(`"${name}" cannot be exported: it is a project without a dataset, not an experiment.`);
   return requestJson<Dataset>(target, "GET", `/api/v1/datasets/${reference_dataset_id}`);
 }
 

@@ -119,7 +119,7 @@ async function runExamples(
   progress.clear();
   if (!(failed.reason instanceof CommandError)) throw failed.reason;
   throw new CommandError(
-    `${failed.reason.message} The results of ${countOf(journal.count, "row")} are in ${journal.file}. Run the same command again to continue.`,
+    `${failed.reason.message} Rows finished so far: ${journal.count} (in ${journal.file}). Run the same command again to continue.`,
   );
 }
 

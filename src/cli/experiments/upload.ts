@@ -110,7 +110,7 @@ async function* continueFrom(
 function warnOfUnknownFields(unknown: ReadonlySet<string>): void {
   if (unknown.size === 0) return;
   const names = [...unknown].map((name) => `"${name}"`).join(", ");
-  process.stderr.write(`warning: ignored unknown row fields: ${names}.\n`);
+  process.stderr.write(`warning: unknown row fields were ignored: ${names}.\n`);
 }
 
 function describeRejection(
@@ -125,7 +125,7 @@ function describeRejection(
     const describe = (row: number) =>
       results.unit === "element" && positions[row] === row ? undefined : `${results.unit} ${positions[row]}`;
     const errors = listErrors(answer, describe);
-    if (errors) return `The service rejected ${file.name}; nothing was stored:\n${errors}`;
+    if (errors) return `Nothing was stored, because the service rejected ${file.name}:\n${errors}`;
   }
   if (answer.status === 409) {
     const detail = detailOf(answer) ?? "conflict";

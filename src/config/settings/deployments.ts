@@ -22,7 +22,7 @@ export const deploymentSettings = {
   deploy_process: setting("THREADMILL_DEPLOY_PROCESS", oneOf(["on", "off", "auto"]), {
     default: "auto",
     meaning:
-      "Whether deployments can be built from source on this machine: `on`, `off` or `auto`. `auto` rejects source if there are several workspaces and their deployments could not be [isolated](control-plane.md#system-users) from each other. Revisions that are already built keep running.",
+      "Whether deployments can be built from source on this machine: `on`, `off` or `auto`. With `auto`, builds from source are rejected if there are several workspaces and their deployments could not be [isolated](control-plane.md#system-users) from each other. Revisions that are already built keep running.",
   }),
   deploy_user: setting("THREADMILL_DEPLOY_USER", readDeployUser, {
     default: USER_IDS,
@@ -52,7 +52,7 @@ export const deploymentSettings = {
   }),
   orphan_ms: setting("THREADMILL_DEPLOY_ORPHAN_TIMEOUT", duration(1, 365 * 86_400_000), {
     default: "24h",
-    meaning: "Time after which an instance of the process driver stops if no control plane is running.",
+    meaning: "Time without a running control plane after which an instance of the process driver stops.",
   }),
   deployment_log_retention_ms: setting("THREADMILL_DEPLOYMENT_LOG_RETENTION", duration(0, MAX_RETENTION_MS), {
     default: "7d",
@@ -65,7 +65,8 @@ export const deploymentSettings = {
   }),
   deploy_git_hosts: setting("THREADMILL_DEPLOY_GIT_HOSTS", list, {
     default: "",
-    meaning: "Comma-separated git hosts that are allowed even if they are on a private network or use plain http.",
+    meaning:
+      "Comma-separated git hosts that are allowed even if they are on a private network or use plain http. Plain http also requires `http` in `THREADMILL_DEPLOY_GIT_PROTOCOLS`.",
   }),
   image_driver: setting("THREADMILL_IMAGE_DRIVER", oneOf(["docker", "kubernetes"]), {
     default: "docker",
@@ -115,7 +116,7 @@ export const deploymentSettings = {
   control_plane_file: setting("THREADMILL_CONTROL_PLANE_FILE", text, {
     visibility: "internal",
     meaning:
-      "Heartbeat file of the control plane. An instance of the process driver stops when the file's modification time no longer changes.",
+      "Heartbeat file of the control plane. An instance of the process driver stops when the file is deleted, or has not been touched for `THREADMILL_DEPLOY_ORPHAN_TIMEOUT`.",
   }),
 };
 

@@ -10,8 +10,10 @@ const weights = (value: string, name: string): Record<string, number> =>
     list(value, name).map((pair) => {
       const [, workspace, number] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})=(.*)$/i.exec(pair) ?? [];
       if (!workspace)
-        throw new ConfigError(`${name} must be a list of <workspace id>=<number>, but contains "${pair}".`);
-      return [workspace.toLowerCase(), weight(number as string, name)];
+        throw new ConfigError(
+          `${name} must be <workspace id>=<number> pairs separated by commas, but contains "${pair}".`,
+        );
+      return [workspace.toLowerCase(), weight(number as string, `The weight of a workspace in ${name}`)];
     }),
   );
 
@@ -20,7 +22,7 @@ export const limitSettings = {
   max_open_per_user: setting("THREADMILL_MAX_OPEN_PER_USER", count, {
     default: "2000",
     meaning:
-      "Maximum number of open streams and requests that wait for a result, per user and process. The limit applies to callers with a JWT or a key in the database, and to users of an authentication module. It does not apply to callers with a key from `API_KEYS`, or to a service without authentication.",
+      "Maximum number, per user and process, of open streams and of requests that wait for a result. The limit applies to callers with a JWT or with a key in the database, and to users of an authentication module. It does not apply to callers with a key from `API_KEYS`, or to a service without authentication.",
   }),
   max_open_per_workspace: setting("THREADMILL_MAX_OPEN_PER_WORKSPACE", count, {
     meaning: "Like `THREADMILL_MAX_OPEN_PER_USER`, but for all users of a workspace together.",
@@ -34,11 +36,11 @@ export const limitSettings = {
   }),
   max_pending_runs: setting("THREADMILL_MAX_PENDING_RUNS", count, {
     meaning:
-      "Maximum number of pending runs in a workspace, including runs scheduled for a later time. Runs that would exceed it are rejected, and runs of crons are skipped. Concurrent requests on Postgres can exceed it by a few runs.",
+      "Maximum number of pending runs in a workspace, including runs scheduled for a later time. Runs that would exceed it are rejected, or skipped if a cron creates them. Concurrent requests on Postgres can exceed it by a few runs.",
   }),
   max_pending_runs_per_user: setting("THREADMILL_MAX_PENDING_RUNS_PER_USER", count, {
     meaning:
-      "Like `THREADMILL_MAX_PENDING_RUNS`, but for each user. All callers of a service without authentication are one user, and so are all callers with a key from `API_KEYS`.",
+      "Like `THREADMILL_MAX_PENDING_RUNS`, but for each user. All callers of a service without authentication count as one user, and so do all callers with a key from `API_KEYS`.",
   }),
   max_running_runs: setting("THREADMILL_MAX_RUNNING_RUNS", count, {
     meaning:
@@ -46,7 +48,7 @@ export const limitSettings = {
   }),
   max_running_runs_per_user: setting("THREADMILL_MAX_RUNNING_RUNS_PER_USER", count, {
     meaning:
-      "Like `THREADMILL_MAX_RUNNING_RUNS`, but for each user. The workspace's next run is the oldest run of a user who is below the limit.",
+      "Like `THREADMILL_MAX_RUNNING_RUNS`, but for each user. A workspace's next run is the oldest pending run among the users below the limit.",
   }),
   workspace_weights: setting("THREADMILL_WORKSPACE_WEIGHTS", weights, {
     meaning:

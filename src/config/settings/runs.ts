@@ -20,7 +20,7 @@ export const runSettings = {
   python_hosts: setting(["--python-hosts <number>", "THREADMILL_PYTHON_HOSTS"], integer(1, 256), {
     shown_default: "`dev`: 1; `serve`: as many as `THREADMILL_HOSTS`, at most 4",
     meaning:
-      "Number of graph hosts (processes) for runs of Python graphs. State reads use one additional process, and one more is kept ready.",
+      "Number of graph hosts (processes) for runs of Python graphs. State reads use one additional process. `THREADMILL_PYTHON_SPARE` keeps a spare one.",
   }),
   python_spare: setting("THREADMILL_PYTHON_SPARE", enabled, {
     default: "1",
@@ -54,7 +54,7 @@ export const runSettings = {
   cron_missed: setting("THREADMILL_CRON_MISSED", oneOf(["skip", "last"]), {
     default: "skip",
     meaning:
-      "What to do about scheduled times of a cron that were missed by more than a minute, for example because no process was running: `skip` creates no run, `last` creates one run for all of them.",
+      "What to do when a cron missed scheduled times by more than a minute, for example because no process was running: `skip` creates no run, `last` creates one run for all of them.",
   }),
   webhook_keys: setting("THREADMILL_WEBHOOK_SECRET", readWebhookKeys, {
     default: "",
@@ -71,7 +71,7 @@ export const runSettings = {
   cancel_grace_ms: setting("THREADMILL_CANCEL_GRACE", duration(), {
     default: "5s",
     meaning:
-      "Grace period for a node to stop after a cancellation or timeout. After this period, its result is discarded.",
+      "Grace period for a node to stop after a cancellation or timeout. After this period, the node's result is discarded.",
   }),
   lease_ms: setting("THREADMILL_LEASE", duration(), {
     default: "4s",
@@ -84,7 +84,7 @@ export const runSettings = {
   host_dead_ms: setting("THREADMILL_HOST_TIMEOUT", duration(), {
     default: "1m",
     meaning:
-      "Time after which a graph host that does not respond, for example because a node blocks its event loop, is terminated. While a host imports graphs, the limit is at least 3 minutes.",
+      "A graph host that does not respond for this time is terminated, for example when a node blocks the host's event loop. While a host imports graphs, the limit is at least 3 minutes.",
   }),
   disconnect_grace_ms: setting("THREADMILL_DISCONNECT_GRACE", duration(), {
     default: "2s",
@@ -97,7 +97,7 @@ export const runSettings = {
   }),
   default_assistants_json: setting("LANGGRAPH_CONFIG", text, {
     meaning:
-      'Configuration of the default assistants, as JSON: `{"<graph>": {"configurable": {}, "context": {}}}`. All fields except `context` become the `config` of the assistant. It can also be set in the `env` field of langgraph.json.',
+      'Configuration of the default assistants, as JSON: `{"<graph>": {"configurable": {}, "context": {}}}`. All fields except `context` become the `config` of the assistant. This setting can also be in the `env` field of langgraph.json.',
   }),
 };
 

@@ -81,7 +81,7 @@ export const oneOf =
   (value, name) => {
     const found = allowed.find((choice) => choice === value.toLowerCase());
     if (found !== undefined) return found;
-    throw new ConfigError(`${name} must be one of ${allowed.join(", ")}, but is "${value}".`);
+    throw new ConfigError(`${name} must be ${allowed.join(" or ")}, but is "${value}".`);
   };
 
 const MS_BY_UNIT: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -100,7 +100,7 @@ export const duration =
     const ms = Math.round(Number(amount) * (MS_BY_UNIT[unit] ?? Number.NaN));
     if (ms >= min_ms && ms <= max_ms) return ms;
     throw new ConfigError(
-      `${name} must be a duration from ${durationText(min_ms)} to ${durationText(max_ms)}, such as 500ms, 30s or 5m, but is "${value}".`,
+      `${name} must be a duration from ${durationText(min_ms)} to ${durationText(max_ms)}, but is "${value}". Units: ms, s, m, h, d.`,
     );
   };
 
@@ -135,6 +135,6 @@ export const size =
     const bytes = Math.round(Number(amount) * (BYTES_BY_UNIT[unit.toUpperCase() || "B"] ?? Number.NaN));
     if (bytes >= min && bytes <= max) return bytes;
     throw new ConfigError(
-      `${name} must be a size from ${min} to ${max} bytes, such as 50MB or 200MiB, but is "${value}".`,
+      `${name} must be a size from ${min} to ${max} bytes, but is "${value}". Units: B, KB, MB, GB, KiB, MiB, GiB.`,
     );
   };

@@ -19,7 +19,7 @@ export const storageSettings = {
     secret: true,
     shown_default: "none",
     meaning:
-      "URL of PgBouncer in transaction mode, in front of the same Postgres database. All queries use it. The notification connection of each process and all connections of deployments still use `--database-url`.",
+      "URL of PgBouncer in transaction mode, in front of the same Postgres database. All connections use it, except those of deployments and the notification connection of each process, which use `--database-url`.",
   }),
   data_dir: setting(["--data <folder>", "THREADMILL_DATA"], (folder) => resolve(folder), {
     visibility: "public",

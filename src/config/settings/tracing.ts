@@ -40,18 +40,18 @@ export const tracingSettings = {
   }),
   otlp_protocol: setting(["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"], text, {
     default: "http/protobuf",
-    meaning: "Export protocol: `http/protobuf` or `http/json`. With any other protocol, nothing is exported.",
+    meaning: "Export protocol: `http/protobuf` or `http/json`. With any other protocol, no traces are exported.",
   }),
   otlp_service_name: setting("OTEL_SERVICE_NAME", text, {
     shown_default: "`service.name` in `OTEL_RESOURCE_ATTRIBUTES`, else `threadmill`",
     meaning: "`service.name` of the exported traces.",
   }),
   otlp_resource: setting("OTEL_RESOURCE_ATTRIBUTES", pairs, {
-    meaning: "Resource attributes of the exported traces, such as `deployment.environment=prod,team=blue`.",
+    meaning: "Resource attributes of exported traces and metrics, such as `deployment.environment=prod,team=blue`.",
   }),
   otlp_exporter: setting("OTEL_TRACES_EXPORTER", text, {
     default: "otlp",
-    meaning: "`otlp`, or `none` to export nothing. Other exporters are not supported.",
+    meaning: "`otlp`, or `none` to export no traces. Other exporters are not supported.",
   }),
   otlp_metrics_exporter: setting("OTEL_METRICS_EXPORTER", text, {
     shown_default: "`otlp` if `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT` is set, else `none`",

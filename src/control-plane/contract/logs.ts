@@ -32,7 +32,7 @@ const cursor = z
 const nextCursor = nullable(z.string());
 
 const filters = {
-  query: z.string().optional().openapi({ description: "Text to search for in messages, case-insensitive." }),
+  query: z.string().optional().openapi({ description: "Text to search for in messages. Case is ignored." }),
   level: oneOf(LOG_LEVELS).optional().openapi({ description: "Minimum log level." }),
   run_id: z.string().optional(),
   start_time: laxTime.optional().openapi({ description: "Inclusive." }),
@@ -53,7 +53,7 @@ const Logs = z
     logs: z.array(LogLine),
     next_offset: nextCursor.openapi({
       description:
-        "Cursor of the next page; null on the last page. While a revision is in progress, its build logs have a cursor on the last page, too.",
+        "Cursor of the next page; null on the last page. Exception: while the revision is in progress, POST `build_logs` in ascending order returns a cursor on the last page, too.",
     }),
   })
   .openapi("LogsResponse");
@@ -99,7 +99,7 @@ export const logRoutes = {
 
   getLogs: createRoute({
     ...operation("get_deployment_logs", "get", "/v2/deployments/{deployment_id}/logs"),
-    summary: "List the log lines of all of a deployment's revisions",
+    summary: "List the log lines of all revisions of a deployment",
     tags,
     request: {
       params: deploymentParams,

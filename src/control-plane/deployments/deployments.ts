@@ -216,7 +216,7 @@ async function requireListener(tx: Tx, caller: Caller, { listener_id, listener_c
   const { k8s_namespaces } = JSON.parse(listener.compute_config) as { k8s_namespaces: string[] | null };
   if (namespace === null || k8s_namespaces === null || k8s_namespaces.includes(namespace)) return;
   throw new ApiError("bad_source", {
-    reason: `listener_config.k8s_namespace is "${namespace}", but must be one of the listener's namespaces: ${k8s_namespaces.join(", ")}.`,
+    reason: `listener_config.k8s_namespace "${namespace}" is not one of the listener's namespaces (${k8s_namespaces.join(", ") || "none"}).`,
   });
 }
 

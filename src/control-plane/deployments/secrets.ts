@@ -55,12 +55,12 @@ export function checkSecrets(secrets: readonly Secret[]): void {
   const invalid = names.filter((name) => !NAME.test(name));
   if (invalid.length > 0)
     throw new ApiError("bad_secrets", {
-      reason: `These secret names are not valid environment variable names: ${listed(invalid)}.`,
+      reason: `Each secret name must be a valid name of an environment variable. Invalid: ${listed(invalid)}.`,
     });
   const duplicates = names.filter((name, index) => names.indexOf(name) !== index);
   if (duplicates.length > 0)
     throw new ApiError("bad_secrets", {
-      reason: `These secret names occur more than once: ${listed(duplicates)}. Send each name once.`,
+      reason: `Send each secret name only once. Duplicates: ${listed(duplicates)}.`,
     });
 }
 

@@ -109,7 +109,7 @@ function findInvalidField(
   if (repo_url && !GIT_URL.test(repo_url))
     return "source_config.repo_url must be the URL of a git repository, such as https://host/owner/repo.git.";
   if (repo_url && hasPassword(repo_url))
-    return "source_config.repo_url must not contain a password, because all users of the workspace can read the URL.";
+    return "source_config.repo_url must not contain credentials, because all users of the workspace can read the URL.";
   if (repo_ref && !GIT_REF.test(repo_ref))
     return `source_revision_config.repo_ref is ${JSON.stringify(repo_ref)}, but must be a branch such as main, a tag such as refs/tags/v1, or a full commit SHA.`;
   if (build_on_push && repo_ref?.startsWith("refs/tags/"))

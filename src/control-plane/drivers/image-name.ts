@@ -63,6 +63,6 @@ export function requireListed(image: string, registries: readonly string[]): Ima
   if (!name) throw new DeployError(`"${image}" is not a valid image name: use a name such as host/name:tag.`);
   if (isListed(name, registries)) return name;
   throw new DeployError(
-    `The image registry ${name.host} is not allowed: add ${name.host} or ${name.repository} to ${SETTING}.`,
+    `The image repository ${name.repository} is not allowed: add ${name.repository} or ${name.host} to ${SETTING}.`,
   );
 }

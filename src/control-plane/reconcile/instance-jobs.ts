@@ -23,7 +23,7 @@ export async function watch(job: InstanceJob, context: DeploymentContext, signal
 export async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   await context.driverSlots.use(signal, async () => {
     await stopByDriver(job.instance, context, 0);
-    await restartLater(job, context, "the instance did not become ready again in time");
+    await restartLater(job, context, "the instance was stopped because it did not become ready again in time");
   });
 }
 

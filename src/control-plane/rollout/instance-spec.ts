@@ -59,7 +59,10 @@ async function sourceOf(
     return { kind: "git", url, ref: repo_ref ?? undefined, ssh_key };
   }
   const upload = await findUpload(database.read, { deployment_id: revision.deployment_id, object_path });
-  if (!upload) throw new DeployError(`The uploaded source ${object_path} was deleted: upload the source again.`);
+  if (!upload)
+    throw new DeployError(
+      `The uploaded source ${object_path} was deleted. Upload the source again, and create a revision with the new object_path.`,
+    );
   return { kind: "tarball", file: uploads.fileOf(upload), sha256: upload.sha256 ?? "" };
 }
 

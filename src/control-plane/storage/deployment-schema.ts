@@ -70,7 +70,7 @@ async function requirePrivileges(tx: Tx): Promise<void> {
   // Otherwise the service could use objects that other roles create in this schema instead of the service's objects.
   if (found.is_public_open)
     throw missing(
-      'Every Postgres role can create objects in the schema "public".',
+      'Deployments are not isolated while every Postgres role can create objects in the schema "public".',
       "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
     );
 }

@@ -37,7 +37,9 @@ const ComparedRowsQuery = z
     failed: optional(z.array(uuidOrHex).max(10)).describe(
       "Returns only examples with a failed run in at least one of these experiments.",
     ),
-    text: optional(z.string()).describe("Words to search for in the example and its runs."),
+    text: optional(z.string()).describe(
+      "Words to search for. All must occur in the example, or all in one of its runs.",
+    ),
     filters: experimentFilters.describe("Filter expressions, keyed by experiment ID."),
     preview: optional(z.object({ inputs: optional(z.string()), outputs: optional(z.string()) })).describe(
       "Top-level keys whose values are previewed; `$` previews the complete payload as JSON. Default: the last message of the user (inputs) or of the model (outputs), else the only value if it is text, else the text under a common key such as `question` or `answer`, else the payload as JSON.",

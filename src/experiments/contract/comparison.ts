@@ -214,7 +214,7 @@ export const comparisonRoutes = {
     method: "post",
     path: "/datasets/{dataset_id}/compare",
     operationId: "compare_experiments",
-    summary: "Compare experiments with a baseline, with confidence intervals and significance tests",
+    summary: "Compare experiments with a baseline, including confidence intervals and significance tests",
     request: { params: datasetParams, body: jsonBody(ComparisonQuery) },
     responses: { 200: jsonResponse(Comparison, "One row per experiment and feedback key."), ...errors(404) },
   }),

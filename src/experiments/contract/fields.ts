@@ -31,7 +31,7 @@ export const indexedName = z
   .min(1)
   .max(1000, { abort: true })
   .refine((text) => new TextEncoder().encode(text).length <= MAX_INDEXED_BYTES, {
-    error: `must have at most ${MAX_INDEXED_BYTES} bytes in UTF-8`,
+    error: `must be at most ${MAX_INDEXED_BYTES} bytes long in UTF-8`,
   });
 
 export const texts = oneOrMore(z.array(z.string()).max(1000));
@@ -59,7 +59,7 @@ export const asOf = z
   .openapi({
     type: "string",
     description:
-      "A version of the dataset: a version tag, or an ISO 8601 time, which selects the newest version at or before it.",
+      "A version tag, or an ISO 8601 time that selects the newest version of the dataset at or before that time.",
   });
 export type AsOf = z.output<typeof asOf>;
 

@@ -23,10 +23,7 @@ const name = z
 
 const isPrivate = z
   .boolean()
-  .refine(
-    (is_public) => !is_public,
-    "must be false: public prompts are not supported; prompts are visible only in their workspace",
-  );
+  .refine((is_public) => !is_public, "must be false: prompts are visible only in their workspace");
 
 const metadata = {
   description: nullable(z.string().max(10_000)).optional(),
@@ -245,7 +242,7 @@ export const promptRoutes = {
     method: "get",
     path: "/commits/{owner}/{repo}",
     operationId: "list_prompt_commits",
-    summary: "List the commits of a prompt without their manifests, newest first",
+    summary: "List the commits of a prompt, newest first, without their manifests",
     request: { params: promptParams, query: commitQuery },
     responses: {
       200: jsonResponse(z.object({ commits: z.array(PromptCommit), total: z.int() }), "A page of commits."),
@@ -270,8 +267,7 @@ export const promptRoutes = {
     request: {
       params: promptParams.extend({
         commit: z.string().openapi({
-          description:
-            "`latest`, a tag, the commit ID, the commit hash, or a prefix of the hash with at least 4 characters.",
+          description: "`latest`, a tag, the commit ID, or the commit hash (at least its first 4 characters).",
         }),
       }),
       query: z.object({

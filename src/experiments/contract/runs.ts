@@ -92,9 +92,7 @@ export const RunQuery = z
     select: optional(z.array(z.string())).describe(
       "The fields to return in addition to `id`, `name`, `run_type`, `start_time` and `trace_id`. Default: all fields. Unknown fields are ignored.",
     ),
-    order: withDefault(z.enum(["asc", "desc"]), "desc").describe(
-      "Sort order of the runs, which are sorted by start time.",
-    ),
+    order: withDefault(z.enum(["asc", "desc"]), "desc").describe("Sort order. The runs are sorted by start time."),
   })
   .openapi("RunQuery");
 export type RunQuery = z.output<typeof RunQuery>;

@@ -155,7 +155,7 @@ export class JsonSchema {
       if (text.length > MAX_PATTERN_CHARS) throw new Error(`it has more than ${MAX_PATTERN_CHARS} characters`);
       const pattern = loadRe2().compile(text);
       if (pattern.programSize() > MAX_PROGRAM)
-        throw new Error("its repetition counts are too large: use + or * instead");
+        throw new Error("its repetition counts are too large; use + or * instead");
       this.#patterns.set(text, pattern);
       return pattern;
     } catch (error) {

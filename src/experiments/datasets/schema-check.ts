@@ -113,7 +113,7 @@ function branchMessages({ anyOf, oneOf, not }: JsonObject, isMatch: (part: unkno
   if (anyOf !== undefined && !(anyOf as unknown[]).some(isMatch))
     messages.push('must match at least one schema of "anyOf"');
   const matching = oneOf === undefined ? 1 : (oneOf as unknown[]).filter(isMatch).length;
-  if (matching !== 1) messages.push(`must match exactly one schema of "oneOf", but matches ${matching}`);
+  if (matching !== 1) messages.push(`must match exactly one schema of "oneOf", but matches ${matching} of them`);
   if (not !== undefined && isMatch(not)) messages.push('must not match the schema in "not"');
   return messages;
 }

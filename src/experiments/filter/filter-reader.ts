@@ -63,11 +63,7 @@ function escapedText(text: string, at: number): { value: string; end: number } {
       continue;
     }
     const sequence = /^\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))/.exec(text.slice(i, i + 6));
-    if (!sequence)
-      throw new FilterError(
-        i,
-        `${quoted(text.slice(i, i + 2))} is not an escape sequence; write "\\\\" for a backslash.`,
-      );
+    if (!sequence) throw new FilterError(i, "invalid escape sequence; write two backslashes for one backslash.");
     value += sequence[1] ? ESCAPES[sequence[1]] : String.fromCharCode(Number.parseInt(sequence[2] as string, 16));
     i += sequence[0].length - 1;
   }
@@ -173,7 +169,10 @@ export class FilterReader {
 
   countNode(at: number): void {
     if (++this.#nodes > MAX_NODES)
-      throw new FilterError(at, `the filter exceeds the maximum of ${MAX_NODES} calls and values.`);
+      throw new FilterError(
+        at,
+        `the filter has more than ${MAX_NODES} calls, list values, search words and metadata keys in total.`,
+      );
   }
 
   #isNext(mark: string): boolean {

@@ -79,7 +79,7 @@ function readComparison(reader: FilterReader, op: Comparator, at: number): Parse
   const token = reader.peek();
   const value = reader.value(field);
   if (ordered && typeof value !== "number") {
-    throw new FilterError(token.at, `${op} compares only numbers and times, but ${describeToken(token)} is neither.`);
+    throw new FilterError(token.at, `${op} cannot compare ${field} with ${describeToken(token)}.`);
   }
   if (field !== "error" || typeof value !== "boolean") return toExpression(at, { op, field, value });
   return toExpression(at, { op: (op === "eq") === value ? "neq" : "eq", field, value: null });
@@ -197,7 +197,7 @@ function fieldFor(op: Operator, name: Name): FieldName {
   if (name.value === "tags") throw unsupported(op, name, 'tags are a list; use has(tags, "a")');
   if (name.value === "metadata") throw unsupported(op, name, "use metadata_key and metadata_value");
   if (isField(name.value)) return name.value;
-  throw unsupported(op, name, `use eq(${name.value}, "t"), neq or in`);
+  throw unsupported(op, name, `use eq, neq or in, for example eq(${name.value}, "t")`);
 }
 
 const unsupported = (op: Operator, name: Name, advice: string) =>

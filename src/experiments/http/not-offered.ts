@@ -11,7 +11,7 @@ interface Feature {
 
 const EVALUATORS = {
   feature: "Evaluation by the server (online evaluators and rules)",
-  instead: "Score runs with evaluate() or in your own process, and send the scores with create_feedback.",
+  instead: "Score runs with evaluate(), or score them in your own code and send the scores with create_feedback.",
 };
 
 /** Features of the official clients that this service does not have. Their routes respond with 404 and an explanation. */
@@ -60,7 +60,7 @@ const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
   platform: [
     {
       feature: "Storage for files of agents and skills",
-      instead: "Keep them in a Git repository.",
+      instead: "Keep the files in a Git repository.",
       paths: ["/hub/repos/:owner/:repo/directories", "/hub/repos/:owner/:repo/directories/commits"],
     },
     { ...EVALUATORS, paths: ["/evaluators", "/evaluators/spend", "/evaluators/:evaluator_id"] },

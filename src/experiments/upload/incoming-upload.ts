@@ -89,7 +89,7 @@ export class IncomingUpload {
     const first = this.#examples.get(row_id);
     if (!first) this.#examples.set(row_id, { digest, row: index });
     else if (first.digest !== digest) {
-      const msg = `Value error, results.${first.row} has the same row_id but different inputs or expected_outputs`;
+      const msg = `Value error, results[${first.row}] has the same row_id but different inputs or expected_outputs`;
       this.#reject(index, [{ loc: ["body", "results", index, "row_id"], msg, type: "value_error", input: row_id }]);
     }
   }

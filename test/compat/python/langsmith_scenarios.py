@@ -556,7 +556,7 @@ def prompts(client: Client) -> None:
     client.create_commit(name, chain, parent_commit_hash=first, description="with a parser")
     other = ChatPromptTemplate.from_template("{a}")
     late = lambda: client.create_commit(name, other, parent_commit_hash=first)  # noqa: E731
-    refused(late, LangSmithConflictError, "is not the latest commit")
+    refused(late, LangSmithConflictError, "the latest commit of the prompt")
     same(client.pull_prompt(name, skip_cache=True).messages, template.messages)
     same(client.pull_prompt(name, include_model=True, skip_cache=True).steps[1], StrOutputParser())
     commits = list(client.list_prompt_commits(name))

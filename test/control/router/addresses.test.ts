@@ -64,7 +64,7 @@ describe.each<[string, WorldOptions]>([
     const before = [one.seen.length, other.seen.length];
     expect(await send(path)).toMatchObject({
       status: 422,
-      body: { detail: "The path must not contain . or .. segments." },
+      body: { detail: 'The path must not contain the segments "." or "..".' },
     });
     expect([one.seen.length, other.seen.length]).toEqual(before);
   });

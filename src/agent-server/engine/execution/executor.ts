@@ -96,7 +96,7 @@ export class Executor {
       isSent = await this.#begin(order, host);
     } catch (error) {
       if (isEncryptionFailure(error)) return await this.#end(() => Promise.reject(error));
-      log.error({ error, run_id: this.run.run_id }, "starting the run failed; run returned to the queue");
+      log.error({ error, run_id: this.run.run_id }, "starting the run failed; returning it to the queue");
       await this.handBack(NO_HOST_DELAY_MS);
     } finally {
       // A host that did not receive the run never reports its end.
@@ -188,7 +188,7 @@ export class Executor {
     this.#options.traces?.onHostLost(this.run);
     if (this.#stopping) return this.#settleWithoutHost();
     if (crashes + 1 >= MAX_CRASHES) {
-      const message = `The graph host crashed ${crashes + 1} times while executing this run: ${reason}.`;
+      const message = `The graph host failed ${crashes + 1} times while executing this run, most recently: ${reason}.`;
       return this.#settleWithoutHost({ error: "GraphHostError", message });
     }
     // 0.5 s, then 1 s: the cause of the crash may be temporary.

@@ -210,7 +210,7 @@ export async function readCheckpoints(database: Database, request: HostRequest):
         );
       default:
         throw new Error(
-          "Checkpoints can be stored only during a run, not while the graph is being loaded or its state is being read.",
+          "Checkpoints can be changed only during a run, not while the graph is being loaded or its state is being read.",
         );
     }
   } catch (error) {

@@ -114,7 +114,8 @@ export class TraceQueue {
     }
     this.#isStopped = true;
     const lost = this.#entries.splice(0);
-    if (lost.length > 0) this.#log.warn({ entries: lost.length }, "traces lost: not stored before shutdown");
+    if (lost.length > 0)
+      this.#log.warn({ entries: lost.length }, "some traces are lost because they were not stored before shutdown");
     for (const entry of lost)
       if (entry.kind === "delete")
         entry.deleted.reject(new ApiError("unavailable", { reason: "The service is stopping." }));

@@ -28,7 +28,7 @@ async function authenticate(
   if (!request)
     return refuse(
       400,
-      "The request method (for example TRACE) or the URL is not supported. Use a standard method, and a URL without a user name or password.",
+      "The request method (for example TRACE) or the URL is not supported. Use another method, or a URL without a user name or password.",
     );
   const returned = await auth.authenticate(request);
   if (!returned) return refuse(401, "Unauthorized");
@@ -52,9 +52,9 @@ function userOf(returned: unknown): AuthUser {
   const given = typeof returned === "string" ? { identity: returned } : (returned as Partial<AuthUser>);
   const { identity, permissions = [], is_authenticated = true, display_name = identity } = given;
   if (typeof identity !== "string" || identity === "" || identity.length > MAX_IDENTITY_LENGTH)
-    throw new Error(`authenticate must return an identity, a string of 1 to ${MAX_IDENTITY_LENGTH} characters`);
+    throw new Error(`authenticate must return an identity of 1 to ${MAX_IDENTITY_LENGTH} characters as a string`);
   if (!Array.isArray(permissions) || !permissions.every((permission) => typeof permission === "string"))
-    throw new Error("the permissions that authenticate returns must be a list of strings");
+    throw new Error("authenticate must return the permissions as a list of strings");
   return { ...given, identity, permissions, is_authenticated, display_name: String(display_name) };
 }
 
@@ -108,7 +108,7 @@ const isScalar = (value: unknown): boolean =>
 
 const invalidFilter = (name: string, value: unknown): Error =>
   new Error(
-    `the handler returned an invalid filter (${name}: ${JSON.stringify(value) ?? String(value)}): return true, false, or an object with strings, numbers, booleans, null, $eq, $contains, $or and $and`,
+    `the handler returned an invalid filter (${name}: ${JSON.stringify(value) ?? String(value)}). Return true, false, or an object of strings, numbers, booleans, null values and the operators $eq, $contains, $or and $and`,
   );
 
 /** Headers that describe the body or the connection, which the service sets. */

@@ -53,7 +53,7 @@ export interface Execution {
 }
 
 const NO_THREAD_PROTOCOL =
-  "The thread protocol (version 2 of streaming) requires a newer version of @langchain/langgraph. Update it, or use the run endpoints.";
+  "The thread protocol (version 2 of streaming) requires a newer version of @langchain/langgraph. Update the package, or use the run endpoints.";
 
 /** Never rejects: an error is returned as an outcome. */
 export async function executeRun(execution: Execution): Promise<HostOutcome> {

@@ -248,7 +248,7 @@ function textOf(value: unknown): string | undefined {
   const text = jsonText(value);
   if (text === undefined || text.length <= MAX_FIELD_CHARS) return text;
   return JSON.stringify({
-    dropped: `The value is too large: ${text.length} characters of JSON, and the maximum is ${MAX_FIELD_CHARS}.`,
+    dropped: `The value is too large: its JSON has ${text.length} characters; the maximum is ${MAX_FIELD_CHARS}.`,
   });
 }
 

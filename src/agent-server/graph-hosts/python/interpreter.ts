@@ -102,14 +102,17 @@ export async function findPython(search: PythonSearch, known = new Map<string, P
   }
   const looked_at = seen.length > 0 ? ` (looked at: ${seen.join(", ")})` : "";
   throw new PythonError(
-    `no Python ${version ?? "3.11"} or later was found${looked_at}. Create an environment: uv venv && uv pip install langgraph, ` +
-      `or python${version ?? "3.12"} -m venv .venv && .venv/bin/pip install langgraph`,
+    `no Python ${version ?? "3.11"} or later was found${looked_at}. Create an environment with "uv venv --python ${version ?? "3.12"} && uv pip install langgraph" ` +
+      `or "python${version ?? "3.12"} -m venv .venv && .venv/bin/pip install langgraph".`,
   );
 }
 
+const NAMED = "THREADMILL_PYTHON";
+
 function requireLangGraph({ path, label }: Candidate, { packages }: Probe, project_dir: string): void {
   const { langgraph } = packages;
-  const usesUv = existsSync(join(project_dir, "uv.lock"));
+  // uv installs into the environment of the project, not into another interpreter.
+  const usesUv = label !== NAMED && existsSync(join(project_dir, "uv.lock"));
   if (!langgraph) {
     const command = usesUv ? "uv add langgraph" : `${path} -m pip install "langgraph>=1.2"`;
     throw new PythonError(`langgraph is not installed in ${label}; run: ${command}`);
@@ -123,7 +126,7 @@ function requireLangGraph({ path, label }: Candidate, { packages }: Probe, proje
 }
 
 function candidates({ project_dir, path, version, env }: PythonSearch): Candidate[] {
-  if (path !== undefined) return [{ path, label: "THREADMILL_PYTHON", isNamed: true }];
+  if (path !== undefined) return [{ path, label: NAMED, isNamed: true }];
   const found: Candidate[] = [];
   for (const folder of foldersUp(project_dir))
     for (const name of [".venv", "venv"]) {

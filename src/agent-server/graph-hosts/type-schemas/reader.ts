@@ -80,8 +80,7 @@ export class TypeSchemaReader {
     const hash = await hashOfFile(file);
     const { schemas, failure, files } = await this.#enqueue(request);
     if (this.#stopped) return schemas;
-    if (failure)
-      this.#options.log?.debug({ file, export_name, reason: failure }, "extracting schemas from types failed");
+    if (failure) this.#options.log?.debug({ file, export_name, reason: failure }, "cannot extract schemas from types");
     if (files) {
       await this.#cache.keep(key, { files, schemas: schemas ?? null }).catch((error: Error) => {
         this.#options.log?.debug({ reason: error.message }, "storing extracted schemas failed");

@@ -78,7 +78,8 @@ const messageOf = (role: Role, parts: Part[], ids: Pick<Message, "messageId" | "
   referenceTaskIds: [],
 });
 
-const AT_BREAKPOINT = "The task is paused at a breakpoint. Any message with its taskId continues it.";
+const AT_BREAKPOINT =
+  "The task is paused at a breakpoint. To continue the task, send any message with its ID as taskId.";
 
 /** The reason for the state of a task. */
 function statusParts({ state, cancel_reason }: TaskRow, content: TaskContent | undefined): Part[] {

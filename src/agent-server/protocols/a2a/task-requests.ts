@@ -128,7 +128,8 @@ export function taskRequests({ tasks, runs }: RequestOptions, request: ServedReq
     async getTaskPushNotificationConfig({ taskId, id }) {
       // Clients of 0.3 may send no ID.
       const found = (await pushConfigsOf(taskId)).find((config) => config.id === id || !id);
-      if (!found) throw new TaskNotFoundError(`Push notification config not found: ${String(id).slice(0, 100)}`);
+      if (!found)
+        throw new TaskNotFoundError(`Push notification config not found${id ? `: ${String(id).slice(0, 100)}` : ""}`);
       return found;
     },
 

@@ -149,7 +149,7 @@ export class A2aTasks {
     if (thread?.status !== "interrupted")
       throw new UnsupportedOperationError(
         thread
-          ? `Task ${run_id} cannot be continued, because its thread is ${thread.status}. Send the message without taskId.`
+          ? `Task ${run_id} cannot be continued, because its thread has the status ${thread.status}. Send the message without taskId.`
           : `Task ${run_id} is not waiting for input: its state is ${state}. Send the message without taskId.`,
       );
     return Object.values(JSON.parse(thread.interrupts) as Record<string, Interrupt[]>).flat();
@@ -240,7 +240,7 @@ export class A2aTasks {
     const config = this.#pushConfigOf(request, given);
     const { task } = await this.find(request, assistant, id, runRoutes.cancelRun);
     await this.#changePushConfigs(task, (configs, { ended_at }) => {
-      if (ended_at !== null) throw new UnsupportedOperationError(`Task ${id} has ended: no notifications are sent.`);
+      if (ended_at !== null) throw new UnsupportedOperationError(`Task ${id} is not running.`);
       const changed = [...configs.filter((other) => other.id !== config.id), config];
       if (changed.length > MAX_PUSH_CONFIGS)
         throw new UnsupportedOperationError(`A task can have at most ${MAX_PUSH_CONFIGS} push notification configs.`);

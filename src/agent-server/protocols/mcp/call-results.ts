@@ -40,7 +40,7 @@ export function pausedOf(run: RunRow, output: string): CallToolResult {
   const { assistant_id, thread_id } = run;
   const body = JSON.stringify({ assistant_id, command: { resume: "<answer>" } });
   return outputOf(run, output, [
-    `The run is paused and is waiting for input. To continue, send POST /threads/${thread_id}/runs/wait with the body ${body} to this server.`,
+    `The run is paused and is waiting for input. To continue, send POST /threads/${thread_id}/runs/wait with the body ${body} to this server. Replace "<answer>" with the answer, or with an object of answers by interrupt ID if there are several.`,
   ]);
 }
 

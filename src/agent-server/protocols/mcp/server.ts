@@ -227,7 +227,7 @@ class ToolCall {
   }
 }
 
-const waiting = ({ thread_id }: RunRow): string => `The run is still paused on the thread ${thread_id}.`;
+const waiting = ({ thread_id }: RunRow): string => `The run of thread ${thread_id} is still paused.`;
 
 /** Whether the client can show a form to its user. Clients of 2025-11-25 send their capabilities only once, to one of the processes. */
 function canAsk({ envelope }: ServerContext["mcpReq"]): boolean {

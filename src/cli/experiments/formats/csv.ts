@@ -53,7 +53,7 @@ function columnsOf(file: InputFile, names: string[]): Column[] {
   if (!columns.some(({ field }) => field === "inputs"))
     throw file.error(
       "line 1",
-      'no column contains inputs: add a column "input", or one column per key, such as "inputs.question".',
+      'no column contains inputs. Add a column "input" or "inputs", or one column per key, such as "inputs.question".',
     );
   return columns;
 }

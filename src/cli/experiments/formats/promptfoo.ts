@@ -56,7 +56,7 @@ interface Item {
 async function* itemsOf(file: InputFile): AsyncGenerator<Item> {
   const resultOf = (value: unknown, position: string): JsonObject => {
     if (isObject(value) && ("vars" in value || "testCase" in value)) return value;
-    throw file.error(position, 'the entry has no field "vars", so it is not a promptfoo result.');
+    throw file.error(position, 'the entry has no field "vars" or "testCase", so it is not a promptfoo result.');
   };
   if (isLines(file)) {
     for await (const line of linesOf(file))
@@ -108,13 +108,13 @@ function selectVariant(file: InputFile, variants: Variant[], { provider, prompt 
   const listed = found.length === 0 ? variants : found;
   const problem =
     found.length === 0
-      ? "contains no results that match --provider and --prompt"
+      ? "contains no results that match the given options"
       : `contains the results of ${found.length} combinations of provider and prompt`;
   const lines = listed.map(
     (variant) => `  --provider ${quote(variant.provider)} --prompt ${quote(truncate(variant.prompt, 80))}`,
   );
   throw new CommandError(
-    `${file.name} ${problem}. Select one combination with --provider and --prompt (the label or the beginning of the prompt text):\n${lines.join("\n")}`,
+    `${file.name} ${problem}. Select one combination with --provider and --prompt (the prompt's label, or the beginning of its text):\n${lines.join("\n")}`,
   );
 }
 

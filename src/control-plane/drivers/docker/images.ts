@@ -81,7 +81,7 @@ export class Images {
     const found = await this.#inspect(fullName(name));
     if (!found)
       throw new DeployError(
-        `The image ${fullName(name)} does not exist in the Docker Engine: build an image with this name, or tag an existing image.`,
+        `The image ${fullName(name)} does not exist in the Docker Engine: build an image with this name, or tag an existing image with it.`,
       );
     return found.Id;
   }
@@ -140,7 +140,7 @@ function failureOf(error: unknown, problem: string, signal: AbortSignal | undefi
   const isRefused =
     [401, 403].includes(statusOf(error) ?? 0) || /unauthorized|denied|authentication|credentials/i.test(message);
   const reason = isRefused
-    ? `the image does not exist or is private (${message}). This service pulls only public images: check the reference, or make the image public`
+    ? `the image does not exist or is private (${message}). This service pulls only public images: correct the image name, or make the image public`
     : message;
   return new DeployError(`${problem}: ${reason}.`);
 }

@@ -222,7 +222,7 @@ const toDeployError = (error: unknown): unknown =>
   statusOf(error) === 400 ? new DeployError(`The container could not be started: ${engineMessage(error)}.`) : error;
 
 const silentExit = (status: number): string =>
-  `The container exited with status ${status} and wrote no output. Check the start command and the configuration of the image.`;
+  `The container exited with status ${status} and wrote nothing to stderr. Check the start command and the configuration of the image.`;
 
 function exitReason({ OOMKilled, ExitCode, Error: error }: Docker.ContainerInspectInfo["State"]): string {
   if (OOMKilled) return "the container ran out of memory";

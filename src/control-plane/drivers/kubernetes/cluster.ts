@@ -85,7 +85,7 @@ export class Cluster {
     } catch (error) {
       if (!(error instanceof ClusterError) || error.status !== 409) throw error;
       throw new DeployError(
-        `The ${object.kind} ${object.metadata.name} was changed by another program: ${error.message} Delete the object to have it created again.`,
+        `The ${object.kind} ${object.metadata.name} was changed by another program: ${error.message} Delete the object, so that this service creates it again.`,
       );
     }
   }
@@ -175,10 +175,13 @@ function failureOf(status: number, body: string): Error {
   const [, , verb, resource, group] = DENIED.exec(message) ?? [];
   if (status === 403 && verb !== undefined) {
     const rule = `{apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]}`;
-    return new DeployError(`The Kubernetes API denied a request: ${message}. Add this rule to the role: ${rule}.`);
+    return new DeployError(
+      `The Kubernetes API denied a request: ${message}. Add this rule to the role of this service: ${rule}.`,
+    );
   }
   // Invalid objects, and objects that a quota or an admission policy refuses.
-  if (status === 403 || status === 422) return new DeployError(`The Kubernetes API refused the instance: ${message}.`);
+  if (status === 403 || status === 422)
+    return new DeployError(`The Kubernetes API refused a request: ${message || `status ${status}`}.`);
   return new ClusterError(status, `${message || `The Kubernetes API returned status ${status}`}.`);
 }
 

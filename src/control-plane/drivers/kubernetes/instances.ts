@@ -80,7 +80,7 @@ export class Instances {
     const database_url = await databases.of(spec);
     if (database_url === undefined)
       throw new DeployError(
-        "Deployments on Kubernetes need a Postgres database: start the service with DATABASE_URL, because pods have no persistent storage.",
+        "Deployments on Kubernetes need a Postgres database, because pods have no persistent storage: start the service with DATABASE_URL.",
       );
     const input = { ...settings, spec, database_url, namespace: await cluster.namespace() };
     const owner = await cluster.apply("deployments", deploymentManifest(input, { paused: true }));

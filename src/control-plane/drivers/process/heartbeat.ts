@@ -41,7 +41,7 @@ export async function waitUntilOrphaned({ heartbeat_file, data_dir, orphan_ms }:
     );
     if (touched !== last) [last, seen_at] = [touched, performance.now()];
     else if (performance.now() - seen_at >= orphan_ms)
-      return `no control plane has updated the heartbeat for ${orphan_ms / 1000} s`;
+      return `for ${orphan_ms / 1000} s, no control plane has updated the heartbeat file`;
   }
 }
 

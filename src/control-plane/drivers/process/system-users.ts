@@ -216,7 +216,7 @@ async function findUserProblem(config: DeployUser, paths: readonly string[]): Pr
     } catch (error) {
       const { code } = error as { code?: unknown };
       if (code === 1 || code === "EACCES" || code === "EPERM" || code === "EINVAL" || code === "ENOENT")
-        return `a Node.js process of the user ${user.uid} either cannot start or cannot access ${path}`;
+        return `a Node.js process with the uid ${user.uid} either cannot start or cannot access ${path}`;
       throw error;
     }
   }

@@ -88,10 +88,10 @@ const CountQuery = z.object({
   status: z.union([section, z.literal("all")]),
   start_time: time
     .optional()
-    .describe("Counts only items that were archived after this time. Ignored with any other status than `archived`."),
+    .describe("If archived items are counted, counts only those archived after this time. Otherwise ignored."),
   end_time: time
     .optional()
-    .describe("Counts only items that were archived before this time. Ignored with any other status than `archived`."),
+    .describe("If archived items are counted, counts only those archived before this time. Otherwise ignored."),
 });
 export type QueueCountQuery = z.output<typeof CountQuery>;
 
@@ -100,7 +100,7 @@ const ItemStatus = z
   .object({
     status: nullable(z.enum(["viewed", "completed"])).optional(),
     override_added_at: optional(time).describe(
-      "Overrides the item's `effective_added_at` for the caller, which changes its position in the caller's queue.",
+      "The item's `effective_added_at` for the caller. It determines the item's position in the caller's queue.",
     ),
   })
   .openapi("AnnotationQueueItemStatus");
@@ -275,7 +275,7 @@ export const queueItemRoutes = {
     method: "get",
     path: `${ITEMS}/{item_id}/placement`,
     operationId: "read_annotation_queue_item_placement",
-    summary: "Get the section of the caller's queue that contains an item, and the item's position in it",
+    summary: "Get an item's section in the caller's queue, and its position in that section",
     request: { params: itemParams },
     responses: {
       200: jsonResponse(

@@ -64,7 +64,7 @@ export const datasetVersionRoutes = {
     responses: {
       200: jsonResponse(
         z.array(DatasetVersion),
-        "A page of versions. Each version is identified by the time at which examples changed.",
+        "A page of versions. Each version is identified by the time of the change that created it.",
       ),
       ...errors(404),
     },
@@ -110,7 +110,7 @@ export const datasetVersionRoutes = {
     method: "get",
     path: "/datasets/{dataset_id}/splits",
     operationId: "list_dataset_splits",
-    summary: "List the split names of a dataset",
+    summary: "List the names of a dataset's splits",
     request: { params: datasetParams, query: z.object({ as_of: asOf.default(LATEST) }) },
     responses: { 200: jsonResponse(splits, "The names, in alphabetical order."), ...errors(404) },
   }),

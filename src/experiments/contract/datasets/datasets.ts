@@ -156,7 +156,10 @@ export const datasetRoutes = {
     operationId: "read_dataset_share",
     summary: "Get the share token of a dataset",
     request: { params: datasetParams },
-    responses: { 200: jsonResponse(share.nullable(), "The share token, or null."), ...errors(404) },
+    responses: {
+      200: jsonResponse(share.nullable(), "The share token; null if the dataset is not shared."),
+      ...errors(404),
+    },
   }),
 
   shareDataset: createRoute({

@@ -33,12 +33,7 @@ const KeyConfigCreate = z.object({
   feedback_config: FeedbackConfig,
   is_lower_score_better: optional(z.boolean()),
   is_enforced: optional(
-    z
-      .boolean()
-      .refine(
-        (is_enforced) => !is_enforced,
-        "must be false or omitted: enforced configs are not supported, because each feedback key has exactly one config",
-      ),
+    z.boolean().refine((is_enforced) => !is_enforced, "must be false or omitted: enforced configs are not supported"),
   ),
 });
 export type KeyConfigCreate = z.output<typeof KeyConfigCreate>;

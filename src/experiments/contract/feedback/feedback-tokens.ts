@@ -74,7 +74,7 @@ export const feedbackTokenRoutes = {
     method: "get",
     path: "/feedback/tokens/{token}",
     operationId: "create_feedback_with_token_get",
-    summary: "Create feedback with a token and query parameters, for use in links",
+    summary: "Create feedback by opening a link, which contains a token and query parameters",
     security: [],
     request: {
       params,

@@ -4,7 +4,7 @@ import { timeText, uuidOrHex } from "../fields.ts";
 import { deletedResponse, errors } from "../responses.ts";
 
 const price = z.union([z.number(), z.string().max(40)], {
-  error: "must be a number or a string that contains a decimal number",
+  error: "must be a number, or a decimal number as a string",
 });
 const details = z.record(z.string().max(100), price).refine((prices) => Object.keys(prices).length <= 50, {
   message: "must contain at most 50 prices",
@@ -70,7 +70,7 @@ export const priceRoutes = {
     method: "post",
     path: "/model-price-map",
     operationId: "create_new_model_price",
-    summary: "Create a price. It applies to runs that are ingested after its creation.",
+    summary: "Create a price. The costs of runs that are already stored do not change until they are recomputed.",
     request: { body: jsonBody(ModelPriceInput) },
     responses: { 200: jsonResponse(ModelPrice, "The price."), ...errors(400, 409) },
   }),

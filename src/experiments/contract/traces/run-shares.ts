@@ -67,7 +67,7 @@ export const sharedRunRoutes = {
     method: "get",
     path: "/public/{share_token}/runs",
     operationId: "list_shared_runs",
-    summary: "List the shared run and the runs below it, ordered by start time: at most 1,000",
+    summary: "List the shared run and the runs below it (at most 1,000), ordered by start time",
     security: [],
     request: { params: share, query: z.object({ id: uuids.optional() }) },
     responses: { 200: jsonResponse(z.array(ExperimentRun), "The runs."), ...errors(404) },

@@ -31,7 +31,7 @@ const changes = {
   session_id: optional(uuidOrHex),
   address: optional(indexedName).openapi({
     description:
-      "Alternative to `session_name`. The address `lrn:agents/{id}/environments/{env}` refers to the session `{id}/{env}`.",
+      "Used if `session_name` is missing. The address `lrn:agents/{id}/environments/{env}` refers to the session `{id}/{env}`; other addresses are ignored.",
   }),
   trace_id: optional(uuidOrHex),
   parent_run_id: optional(uuidOrHex),
@@ -92,7 +92,7 @@ export const traceRoutes = {
     operationId: "ingest_runs_batch",
     summary: "Create and update runs in traces",
     description:
-      "Valid runs are stored even if other runs are invalid. In that case the status is 400, and `detail` lists the reasons why runs were rejected, at most 100. Sending the same body again does not create duplicates.",
+      "Valid runs are stored even if other runs are invalid. In that case the status is 400, and `detail` lists at most 100 reasons for rejections. Sending the same body again does not create duplicates.",
     request: { body: jsonBody(RunBatch) },
     responses: { ...accepted, ...errors(400, 413) },
   }),

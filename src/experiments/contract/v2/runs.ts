@@ -72,7 +72,7 @@ export const RunQueryV2 = z
     max_start_time: optional(time),
     cursor: optional(z.string()),
     page_size: withDefault(z.int().min(1).max(1000), 100),
-    selects: optional(z.array(select)).describe("The fields to return. The default is `id`."),
+    selects: optional(z.array(select)).describe("The fields to return. The default is `ID`."),
     sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
   })
   .openapi("RunQueryV2");

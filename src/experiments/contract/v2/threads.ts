@@ -10,7 +10,7 @@ const threadFilters = {
   trace_filter: optional(z.string()).describe(
     "A second filter expression for root runs. If `filter` is also set, both apply.",
   ),
-  tree_filter: optional(z.string()).describe("A filter expression for any run of the trace."),
+  tree_filter: optional(z.string()).describe("A filter expression that at least one run of the trace must match."),
 };
 
 export const ThreadQueryV2 = z

@@ -117,7 +117,7 @@ function readProtobuf(bytes: Uint8Array) {
 function readJson(bytes: Uint8Array, content_type: string) {
   if (mediaTypeOf(content_type) !== JSON_TYPE)
     throw new OtlpError(
-      `The content type must be ${PROTOBUF} or ${JSON_TYPE}, not ${content_type.slice(0, 100)}.`,
+      `The content type must be ${PROTOBUF} or ${JSON_TYPE}, not "${content_type.slice(0, 100)}".`,
       415,
     );
   try {

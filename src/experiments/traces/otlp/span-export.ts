@@ -53,7 +53,7 @@ export class SpanExport {
   async stop(): Promise<void> {
     const stopped = this.#exporter?.then((exporter) => exporter.shutdown()) ?? Promise.resolve();
     await withTimeout(
-      stopped.catch((error: Error) => this.#log.warn({ error }, "stopping the span exporter failed")),
+      stopped.catch((error: Error) => this.#log.warn({ error }, "cannot stop the span exporter")),
       STOP_MS,
     );
   }

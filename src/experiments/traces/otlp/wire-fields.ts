@@ -24,7 +24,9 @@ class ReadLimits {
 
   countMessage(): void {
     if (++this.#messages > MAX_MESSAGES)
-      throw new OtlpError(`The request has more than ${MAX_MESSAGES} protobuf messages: send fewer spans per request.`);
+      throw new OtlpError(
+        `The request has more than ${MAX_MESSAGES} protobuf messages or JSON objects: send fewer spans per request.`,
+      );
   }
 
   nested<T>(read: () => T): T {

@@ -123,7 +123,7 @@ export class Prices {
     try {
       const pattern = this.#re2.compile(match_pattern);
       if (pattern.programSize() > MAX_PROGRAM)
-        return "match_pattern is too complex: use + or * instead of repetition counts";
+        return "match_pattern is too complex: simplify it, for example with + or * instead of repetition counts";
       return { pattern, path: match_path ?? MODEL_PATH, provider: provider || null, start_us, rates };
     } catch (error) {
       return `match_pattern is not a regular expression in RE2 syntax: ${(error as Error).message}`;

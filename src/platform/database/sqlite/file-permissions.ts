@@ -23,7 +23,10 @@ export function restrictDataFolder(folder: string, log: Log): void {
   const isDedicated = files.length > 0 && entries.every((name) => OWN_FILE.test(name) || OWN_FOLDERS.has(name));
   if (isDedicated) restrict(folder, FOLDER_MODE, MAX_FOLDER_MODE, log);
   else if (exceeds(statSync(folder), MAX_FOLDER_MODE) && entries.length > 0)
-    log.warn({ folder }, "data folder contains other files; its mode was not changed, so other users can list it");
+    log.warn(
+      { folder },
+      "data folder contains files that are not Threadmill's; its mode was not changed, so other users can list it",
+    );
 }
 
 /**

@@ -141,7 +141,7 @@ export class JsonRows {
       throw new JsonError(`has more than ${max_row_bytes} bytes in row ${this.#rows}, which starts at byte ${from}`);
     }
     if (this.#rest_bytes + bytes <= max_rest_bytes) return;
-    const reason = `the value at byte ${from} exceeds the limit`;
+    const reason = `the limit is exceeded in the value at byte ${from}`;
     throw new JsonError(`has more than ${max_rest_bytes} bytes outside the rows of "${array}": ${reason}`);
   }
 
@@ -171,7 +171,7 @@ function parseAt(text: string, from: number, what: string, before = ""): unknown
     const reason = error.message.replace(/ in JSON at position (\d+)( \(line.*\))?$/, (_, position) => {
       return ` at byte ${from + Buffer.byteLength(text.slice(0, Number(position))) - Buffer.byteLength(before)}`;
     });
-    throw new JsonError(`has an error in ${what} at byte ${from}: it ${reason}`);
+    throw new JsonError(`has an error: ${what} at byte ${from} ${reason}`);
   }
 }
 
@@ -207,7 +207,7 @@ const GRAMMAR: Record<State, Rule> = {
   "mark 2": { expected: "an object", next: { "\xbb": "mark 3" } },
   "mark 3": { expected: "an object", next: { "\xbf": "document" } },
   document: { expected: "an object", next: { "{": "first key" } },
-  "first key": { expected: 'a key in quotes or "}"', next: { '"': "value", "}": "end" } },
+  "first key": { expected: '"}" or a key in quotes', next: { '"': "value", "}": "end" } },
   key: { expected: "a key in quotes", next: { '"': "value" } },
   "after key": { expected: '":"', next: { ":": "member" } },
   member: { expected: "a value", next: VALUE },

@@ -35,7 +35,7 @@ export function parseUntrusted(text: string, max = SERVING_LIMITS): unknown {
   } catch (error) {
     const reason = (error as Error).message;
     if (reason.includes("forbidden prototype"))
-      throw new JsonError("has the key __proto__ or constructor.prototype, which is not allowed");
+      throw new JsonError("has a key that is not allowed: __proto__ or constructor.prototype");
     throw new JsonError(`is not valid JSON: ${reason}`, faultOf(text));
   }
   return SUSPECT.test(text) ? cleanStrings(value) : value;

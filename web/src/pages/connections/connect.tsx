@@ -34,7 +34,7 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
       const isConnected = await waitForFlow(flow.auth_id, signal);
       await client.invalidateQueries({ queryKey: connectionsKey });
       setUrl(undefined);
-      if (!isConnected) return setError(`Authorization with ${name} was denied or timed out. Try again.`);
+      if (!isConnected) return setError(`Authorization with ${name} failed or timed out. Try again.`);
       toast(`${name} account connected`);
       onClose();
     } catch (failure) {

@@ -89,7 +89,7 @@ const NoProviders = () => (
     command={`import { getToken } from "threadmill/graph";\nconst token = await getToken("github", { scopes: ["repo"] });`}
   >
     An OAuth provider, such as GitHub or Google, issues access tokens. Agents use the tokens to act on behalf of users:
-    when a graph node requests a token, the run pauses until the user authorizes access.
+    if a graph node requests a token that the user does not have yet, the run pauses until the user authorizes access.
   </EmptyState>
 );
 
@@ -106,17 +106,17 @@ function ConfirmDeletion({
   const texts = {
     provider: {
       title: `Delete provider “${name}”?`,
-      text: "All users' tokens for this provider are revoked and deleted. Runs that request a token for this provider then fail.",
+      text: "All tokens of users and agents for this provider are deleted and, if the provider supports it, revoked. Runs that request a token for this provider then fail.",
       done: "Provider deleted",
     },
     tokens: {
       title: `Disconnect all your “${name}” accounts?`,
-      text: "Your tokens for this provider are revoked and deleted for all agents. Pending authorizations are cancelled.",
+      text: "Your tokens for this provider are deleted for all agents and, if the provider supports it, revoked. Pending authorizations are cancelled.",
       done: "All accounts disconnected",
     },
     token: {
       title: "Disconnect this account?",
-      text: "The account's token is revoked and deleted. Runs that need a token for this account then pause until you authorize access again.",
+      text: "The account's token is deleted and, if the provider supports it, revoked. Runs that need a token for this account then pause until you authorize access again.",
       done: "Account disconnected",
     },
   }[deletion?.of ?? "token"];

@@ -41,7 +41,7 @@ export function ProviderSection({
               },
               {
                 label: "Delete provider",
-                hint: "Deletes the provider and all users' tokens.",
+                hint: "Deletes the provider and all users' tokens for it.",
                 danger: true,
                 onSelect: () => onDelete("provider"),
               },

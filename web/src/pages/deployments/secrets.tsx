@@ -68,8 +68,8 @@ function Replace({
   return (
     <form onSubmit={submits(() => replacing.mutate())} className="grid max-w-2xl gap-4">
       <p className="text-body text-text-2">
-        Saving replaces all secrets and deploys a new revision. Enter every value again, because saved values are never
-        shown. Secrets that you do not list are deleted.
+        Saving replaces all secrets and deploys a new revision. Enter every value, because saved values are never shown.
+        Secrets that you do not list are deleted.
       </p>
       <SecretRows secrets={draft} onChange={onChange} />
       <FormError error={replacing.error} />

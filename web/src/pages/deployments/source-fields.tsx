@@ -139,7 +139,7 @@ function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: Sourc
       hint={
         files.length > 0
           ? found
-          : "The project folder that contains langgraph.json. Files named .env and files excluded by .gitignore or .dockerignore are not uploaded."
+          : "The project folder that contains langgraph.json. Files such as .env, folders such as node_modules and .git, and files excluded by .gitignore or .dockerignore are not uploaded."
       }
     >
       {(props) => (

@@ -111,7 +111,7 @@ export function CreateQueue({ onClose }: { onClose(): void }) {
           <TextArea {...props} rows={3} value={instructions} onChange={({ target }) => setInstructions(target.value)} />
         )}
       </Field>
-      <Field label="Reviewers per item" hint="Number of users who must review an item to complete it.">
+      <Field label="Reviewers per item" hint="Number of users who must complete an item before it is archived.">
         {(props) => (
           <Input
             {...props}

@@ -44,7 +44,7 @@ function NoItem({ queue: { id, items }, onRestart }: { queue: QueueOverview; onR
       <EmptyState title="No items left to review">
         {needs_others_review === 0
           ? `Completed items: ${count(archived)}.`
-          : `Items waiting for other reviewers: ${count(needs_others_review)} of ${count(needs_others_review + archived)}.`}
+          : `Items waiting for other reviewers: ${count(needs_others_review)}. Archived items: ${count(archived)}.`}
       </EmptyState>
     );
   return (

@@ -13,9 +13,13 @@ import { runsKey } from "./queries.ts";
 type Selection = "chosen" | "pending" | "running" | "all";
 
 const BY_STATUS = [
-  { value: "pending", label: "Pending", hint: "In all threads, including runs hidden by the current filters." },
-  { value: "running", label: "Running", hint: "In all threads, including runs hidden by the current filters." },
-  { value: "all", label: "Pending and running", hint: "In all threads, including runs hidden by the current filters." },
+  { value: "pending", label: "Pending", hint: "Runs of all threads, including runs hidden by the current filters." },
+  { value: "running", label: "Running", hint: "Runs of all threads, including runs hidden by the current filters." },
+  {
+    value: "all",
+    label: "Pending and running",
+    hint: "Runs of all threads, including runs hidden by the current filters.",
+  },
 ] as const;
 
 /** Cancels runs by interrupt or rollback: the selected runs, all pending runs, all running runs, or both. */

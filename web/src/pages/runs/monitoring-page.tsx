@@ -55,7 +55,7 @@ export function MonitoringPage() {
         </div>
       ) : data.total.runs === 0 ? (
         <EmptyState title="No runs ended in this time range">
-          The number of ended runs and their error rates, durations and queue times appear here, for each assistant.
+          The number of ended runs, the error rate, durations and queue times of each assistant appear here.
         </EmptyState>
       ) : (
         <Numbers data={data} search={search} />

@@ -25,7 +25,7 @@ export function Keys() {
     <>
       <div className="mb-3 flex items-center justify-between gap-4">
         <p className="text-text-2">
-          Clients send a key with each request. Once a key exists, requests without a key or a valid JWT are rejected.
+          Clients send a key with each request. Once a key has been created, each request needs a valid key or JWT.
         </p>
         <Button look="primary" onClick={() => setCreating(true)}>
           <Plus size={15} aria-hidden /> New key

@@ -52,7 +52,7 @@ export function ThreadMenu({ model }: { model: ThreadModel }) {
           },
           {
             label: "Delete thread",
-            hint: "Deletes the thread with its runs and history.",
+            hint: "Deletes the thread with its runs, history and crons.",
             icon: <Trash2 size={14} />,
             danger: true,
             onSelect: () => setDeleting(true),

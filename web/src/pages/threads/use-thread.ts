@@ -37,7 +37,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
   const history = useSteps(thread_id, runs, search.branch ?? search.checkpoint, search.task);
   useEffect(() => {
     if (!search.task || history.isPending || (!history.beforeTask && history.hasNextPage)) return;
-    if (!history.beforeTask) toast("The checkpoint was not found: the thread shows its newest state.", { error: true });
+    if (!history.beforeTask) toast("The checkpoint was not found: the newest state is shown.", { error: true });
     const checkpoint = history.beforeTask;
     void navigate({ search: (before: ThreadView) => ({ ...before, task: undefined, checkpoint }), replace: true });
   }, [search.task, history.isPending, history.beforeTask, history.hasNextPage, navigate]);

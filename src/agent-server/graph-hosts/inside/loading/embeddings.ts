@@ -27,7 +27,8 @@ export async function createProviderEmbeddings(
   const from = pathToFileURL(join(project_dir, "langgraph.json")).href;
   const { exports } = await importModule(locate(package_name, { from, format: "import" }));
   const Provider = exports[export_name] as (new (fields: { model: string }) => Embeddings) | undefined;
-  if (!Provider) throw new Error(`${package_name} has no export "${export_name}": install another version of it`);
+  if (!Provider)
+    throw new Error(`${package_name} has no export "${export_name}": install another version of the package`);
   return asEmbeddings(new Provider({ model }));
 }
 

@@ -91,6 +91,6 @@ export function warningsOf(graph_id: string, copies: readonly PackageCopy[]): st
       const locations = same
         .map(({ folder, format }) => `${fileURLToPath(folder)} (loaded with ${format})`)
         .join(" and ");
-      return `The graph "${graph_id}" loads ${same.length} copies of ${name}: ${locations}. Checks such as instanceof fail across copies. Make sure that all packages use the same installed copy of it and load it in the same module format.`;
+      return `The graph "${graph_id}" loads ${same.length} copies of ${name}: ${locations}. Checks such as instanceof fail across copies. Make sure that all packages use the same installed copy of ${name} and load it in the same module format.`;
     });
 }

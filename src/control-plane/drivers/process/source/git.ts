@@ -111,9 +111,11 @@ async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly
   const literal = addressOfHost(host);
   const found = literal === undefined ? await lookup(host).catch(() => []) : [{ address: literal, family: 0 }];
   if (found.length === 0)
-    throw new DeployError(`The host name of the repository URL, ${host}, cannot be resolved: check the URL.`);
+    throw new DeployError(`The host name ${host} of the repository URL cannot be resolved: check the URL.`);
   if (!found.every(({ address }) => isPublicAddress(address)))
-    throw new DeployError(`The repository cannot be fetched: its host, ${host}, must be on the public internet.`);
+    throw new DeployError(
+      `The repository cannot be fetched: the host ${host} must be on the public internet, or be listed in THREADMILL_DEPLOY_GIT_HOSTS.`,
+    );
   return found;
 }
 
@@ -121,7 +123,9 @@ async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly
 function refOf(ref: string | undefined): string {
   if (ref === undefined || ref === "") return "HEAD";
   if (/^[\w.@/+-]+$/.test(ref) && !ref.startsWith("-") && !ref.includes("..")) return ref;
-  throw new DeployError(`The ref ${JSON.stringify(ref)} is not a valid branch name, tag name or commit SHA.`);
+  throw new DeployError(
+    `The ref ${JSON.stringify(ref)} is not supported: use a branch, a tag or a full commit SHA that consists of letters, digits and . _ @ / + -`,
+  );
 }
 
 function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, string> {
@@ -163,7 +167,7 @@ interface SshFiles {
 }
 
 const NO_KEY =
-  "The repository URL uses ssh, but the deployment has no ssh key: set the secret GIT_SSH_KEY to a private key with read access to the repository, such as a deploy key, or use the https URL of the repository.";
+  "The repository URL uses ssh, but the deployment has no ssh key. Set the secret GIT_SSH_KEY to a private key with read access to the repository (for example a deploy key), or use the https URL of the repository.";
 const BAD_KEY =
   "The secret GIT_SSH_KEY is not a valid private key: set the secret to the complete key, including the lines -----BEGIN ... PRIVATE KEY----- and -----END ... PRIVATE KEY-----.";
 

@@ -74,7 +74,7 @@ export async function readProjectFile(
   return {
     folder,
     has_graphs: missing.length === 0,
-    missing: `${path} refers to files that do not exist: ${missing.join(", ")}.`,
+    missing: `${path} refers to at least one file that does not exist in the source: ${missing.join(", ")}.`,
     python: isPython ? pythonOf(project, path) : undefined,
   };
 }
@@ -100,7 +100,7 @@ export function configPathOf(config_path: string | undefined): string {
   const path = normalize(config_path ?? "langgraph.json");
   if (path.startsWith("..") || path.startsWith(sep) || path.includes("\0") || basename(path) === "." || path === "")
     throw new DeployError(
-      `langgraph_config_path ${JSON.stringify(config_path ?? path)} is not a file path within the source: use a relative path.`,
+      `langgraph_config_path ${JSON.stringify(config_path ?? path)} is not a file path within the source: use a path relative to the root of the source, without "..".`,
     );
   return path;
 }
@@ -153,7 +153,9 @@ async function createEnvFile(env: unknown, folder: string, root: string, user: S
   // If the parent folder were a link, the file would be created outside of the source.
   const parent = dirname(file) === root ? root : await realPathWithin(root, dirname(file));
   if (!isBelow(root, file) || parent === undefined)
-    throw new DeployError(`The field "env" of langgraph.json must be a path to a file within the source.`);
+    throw new DeployError(
+      `If the field "env" of langgraph.json is a path, it must be within the source, in an existing folder.`,
+    );
   if (user) await createEmptyFile(file, user);
   else await writeFile(file, "", { flag: "wx" }).catch(() => undefined);
 }

@@ -61,7 +61,7 @@ export async function installPython(
   if (base.user) await chownTreeIfRoot(folder, base.user);
   const known = await findComplete(folder, key);
   const environment = known ?? join(folder, `${key}.${randomBytes(8).toString("hex")}`);
-  if (known) io.log(infoLine("Using the existing Python environment with these packages."));
+  if (known) io.log(infoLine("Using an existing Python environment with the same packages."));
   else await create(environment, interpreter, installation, project_folder, base, io);
   // Keeps pruneEnvironments() from removing it until the build is complete.
   await utimes(join(environment, COMPLETE), new Date(), new Date());
@@ -116,7 +116,7 @@ async function findInterpreter(wanted: string | undefined, { env, user }: Base):
     if (wanted ? version === wanted : VERSIONS.includes(version)) return { path: name, version };
   }
   throw new DeployError(
-    `The project is written in Python, but Python ${wanted ?? "3.11 or later"} is not installed on this machine.`,
+    `The project is written in Python, but Python ${wanted ?? `${VERSIONS.at(-1)} to ${VERSIONS[0]}`} was not found in the PATH.`,
   );
 }
 

@@ -55,7 +55,7 @@ export function ComparePage() {
             </div>
           }
         >
-          {view.missing > 0 && <p>The experiments in the URL were deleted or belong to another dataset. </p>}
+          {view.missing > 0 && <p>At least one experiment in the URL was deleted or belongs to another dataset. </p>}
           The first experiment is the baseline.
         </EmptyState>
       )}

@@ -117,7 +117,7 @@ function MetadataDifferences({ sessions }: { sessions: readonly Session[] }) {
       </table>
       {differing.length < keys.length && (
         <p className="pt-2 text-note text-text-3">
-          Metadata keys with the same value in all experiments, not shown: {count(keys.length - differing.length)}
+          Number of hidden keys (same value in all experiments): {count(keys.length - differing.length)}
         </p>
       )}
     </ScrollRegion>

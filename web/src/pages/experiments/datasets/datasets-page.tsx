@@ -107,7 +107,7 @@ function CreateDataset({ onClose }: { onClose(): void }) {
   return (
     <FormDialog
       title="Create dataset"
-      description="A dataset consists of examples. Each example has an input and an expected output. Experiments are run on the examples."
+      description="A dataset consists of examples. Each example has an input and, optionally, an expected output. Experiments are run on the examples."
       action="Create dataset"
       disabled={creating.isPending}
       error={creating.error}

@@ -60,7 +60,7 @@ export function ExampleForm({
     >
       <JsonEditor label="Input (JSON)" isObject value={inputs} onChange={setInputs} autoFocus />
       <JsonEditor label="Expected output (JSON)" isObject value={outputs} onChange={setOutputs} />
-      <Field label="Splits" hint="Split names, separated by commas, for example: train, test. Default: base.">
+      <Field label="Splits" hint="Comma-separated names, such as “train, test”. Default: “base”.">
         {(props) => <Input {...props} value={splits} onChange={({ target }) => setSplits(target.value)} />}
       </Field>
       <JsonEditor label="Metadata (JSON)" isObject value={metadata} onChange={setMetadata} />

@@ -88,7 +88,10 @@ export async function startExperiment(order: ExperimentOrder, client: QueryClien
   const { dataset, name, assistant_name } = order;
   for (const evaluator of order.evaluators) if (evaluator.kind === "code") await compile(evaluator.code);
   const examples = await readExamples(order);
-  if (examples.length === 0) throw new Error("The dataset has no examples to run: add examples first.");
+  if (examples.length === 0)
+    throw new Error(
+      `The ${order.split ? `split “${order.split}”` : "dataset"} has no examples to run: add examples first.`,
+    );
   const extra = { metadata: { assistant: assistant_name, dataset: dataset.name, split: order.split } };
   const { id } = await api.post<Session>("/api/v1/sessions", { name, reference_dataset_id: dataset.id, extra });
   queues.set(

@@ -82,7 +82,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
     >
       <Field
         label="Assistant"
-        hint={`Assistants of ${target ? `the deployment ${target}` : "this server"}. The example input is passed to the assistant.`}
+        hint={`Assistants of ${target ? `the deployment ${target}` : "this server"}. The input of each example is passed to the assistant.`}
       >
         {(props) => (
           <Select
@@ -128,7 +128,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       </fieldset>
       <Field
         label="Assistant as evaluator"
-        hint="Evaluates with a graph, for example an LLM judge. Its input has the keys inputs, outputs and expected. It must return score or value, and optionally comment."
+        hint="The assistant evaluates each output, for example as an LLM judge. Its input has the keys inputs, outputs and expected. It must return score or value, and optionally comment."
       >
         {(props) => (
           <Select
@@ -154,7 +154,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       </Field>
       <Checkbox
         label="Keep threads"
-        hint="Keeps one thread for each example, so that you can inspect its checkpoints and run from them."
+        hint="Keeps one thread for each example, so that you can inspect the thread's checkpoints and start runs from them."
         checked={keep_threads}
         onChange={({ target }) => change({ keep_threads: target.checked })}
       />

@@ -36,7 +36,11 @@ export function useKeptThreads(session_ids: readonly string[]): { choice: ReactN
     choice: total > 0 && (
       <span className="mt-3 block text-text">
         <Checkbox
-          label={total === 1 ? "Also delete the kept thread" : `Also delete the ${count(total)} kept threads`}
+          label={
+            total === 1
+              ? "Also delete the thread that was kept for an example"
+              : `Also delete the ${count(total)} threads that were kept for examples`
+          }
           checked={isChosen}
           onChange={({ target }) => setChosen(target.checked)}
         />

@@ -56,7 +56,9 @@ export function UploadItem({ upload, onLeave }: { upload: FileUpload; onLeave():
       )}
       {state === "unsupported" && (
         <div className="grid gap-1.5 text-table text-text-2">
-          <p>The file is too large for the browser. Run this command with your dataset's name:</p>
+          <p>
+            The file is too large for the browser. Replace NAME in this command with your dataset's name, then run it:
+          </p>
           <CodeBlock code={uploadCommand(file.name)} label={`Copy command for ${file.name}`} />
         </div>
       )}

@@ -36,8 +36,7 @@ export function ThreadSelection({ chosen, onClear }: { chosen: ReadonlySet<strin
           toast(deleted === 1 ? "1 thread deleted" : `${count(deleted)} threads deleted`);
         }}
       >
-        Active runs of the threads are stopped. The threads are deleted with their runs, history and crons. This cannot
-        be undone.
+        Active runs are stopped. Runs, history and crons are deleted, too. This cannot be undone.
       </Confirm>
     </div>
   );

@@ -43,7 +43,7 @@ export function EditState({
   return (
     <FormDialog
       title="Edit state"
-      description="The changed keys are written as if the last node had returned them: the graph's reducers apply, and a message replaces the one in the state that has the same ID."
+      description="The changed keys are written as if the last node had returned them: the graph's reducers apply, and a message replaces an existing message with the same ID."
       action="Save and run from here"
       disabled={!state || saving.isPending}
       error={saving.error ?? error}

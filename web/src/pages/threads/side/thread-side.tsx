@@ -77,7 +77,7 @@ function ThreadGraph({ model }: { model: ThreadModel }) {
   };
   return (
     <>
-      <p className="mb-2 text-table text-text-3">Select a node to make runs that you start here pause before it.</p>
+      <p className="mb-2 text-table text-text-3">Select a node: runs that you start here will pause before it.</p>
       <AssistantDrawing
         assistant_id={shown}
         stateOf={stateOf}

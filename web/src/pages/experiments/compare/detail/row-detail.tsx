@@ -72,7 +72,7 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
       title={`Example ${detail.data?.name ?? ""}`}
       description={
         at === undefined
-          ? "Not in the table: the current filters hide this example"
+          ? "Not in the table with the current filters"
           : `Row ${count(at + 1)} of ${count(rows.total)} in the table`
       }
       actions={

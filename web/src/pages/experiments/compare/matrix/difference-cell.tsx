@@ -128,7 +128,7 @@ function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairCompar
   if (all === n_paired) return null;
   return (
     <span
-      title={`Of the ${count(all)} examples with a score in either experiment, ${count(n_paired)} have a score in both; only these are compared`}
+      title={`Compared: examples with a score in both experiments (${count(n_paired)}), out of those with a score in at least one (${count(all)})`}
     >
       n {count(n_paired)}
       <span className={classes(compact && "sr-only")}> of {count(all)}</span>

@@ -37,7 +37,7 @@ export function ExperimentHead({
           title={
             isBaseline
               ? name
-              : `${name}: ${isFocused ? "" : "click to select, then "}press b to set as baseline or x to hide`
+              : `${name}: ${isFocused ? "" : "click to select, then "}press b to make it the baseline, or x to hide it`
           }
           aria-pressed={isFocused}
           onClick={() => onFocus(id)}
