@@ -138,7 +138,7 @@ def _user_of(returned: Any) -> Message:
     given = {"identity": returned} if isinstance(returned, str) else _fields_of(returned)
     identity = given.get("identity")
     if not isinstance(identity, str) or not 0 < len(identity) <= MAX_IDENTITY_LENGTH:
-        raise ValueError(f"authenticate must return an identity of 1 to {MAX_IDENTITY_LENGTH} characters as a string")
+        raise ValueError(f"authenticate must return the identity as a string of 1 to {MAX_IDENTITY_LENGTH} characters")
     permissions: Any = given.get("permissions", [])
     is_list = isinstance(permissions, (list, tuple, set, frozenset))
     if not is_list or not all(isinstance(permission, str) for permission in permissions):

@@ -80,7 +80,9 @@ export class GrantWatch implements BackgroundService {
   #check(): void {
     this.#isCheckRequested = this.#watched.size > 0;
     this.#checking ??= this.#checkWhileRequested()
-      .catch((error) => this.#log.warn({ error }, "failed to check the access of open streams"))
+      .catch((error) =>
+        this.#log.warn({ error }, "failed to check whether the callers of open streams still have access"),
+      )
       .finally(() => {
         this.#checking = undefined;
       });

@@ -16,7 +16,9 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
   if (config.inline) exposeToGraphs(config.graph_env);
   const log = createLog(config.log_level);
   if (config.ignored_fields.length > 0)
-    console.error(`warning: fields without effect in ${config.config_file}: ${config.ignored_fields.join(", ")}.`);
+    console.error(
+      `warning: ${config.config_file} contains fields that have no effect: ${config.ignored_fields.join(", ")}.`,
+    );
   if (config.unknown_variables.length > 0)
     console.error(
       `warning: unknown settings: ${config.unknown_variables.join(", ")}. See docs/configuration.md for all settings.`,

@@ -154,7 +154,7 @@ export function readConfig(
   const storage = readSection(storageSettings, flags, env);
   if (storage.database_pooler_url && !storage.database_url)
     throw new ConfigError(
-      "THREADMILL_DATABASE_POOLER_URL also requires DATABASE_URL, which must connect to Postgres directly, not through PgBouncer.",
+      "THREADMILL_DATABASE_POOLER_URL requires that DATABASE_URL is set, too. DATABASE_URL must refer to Postgres itself, not to PgBouncer.",
     );
   const tracing = readSection(tracingSettings, flags, env);
   requireRole(command, server, { ...storage, ...deployments });
@@ -227,7 +227,7 @@ function readOidc(issuer = "", audience = "", scopes: OidcScopes, allow_loopback
   const isLocalHttp = url?.protocol === "http:" && allow_loopback && isLoopback(url.hostname);
   if (!url || (url.protocol !== "https:" && !isLocalHttp) || url.search || url.hash) {
     throw new ConfigError(
-      `THREADMILL_OIDC_ISSUER must be the https URL of an OpenID provider, without a query or fragment, and must equal the "iss" claim of the provider's tokens, but is "${issuer}".`,
+      `THREADMILL_OIDC_ISSUER must be the https URL of an OpenID provider, without a query or fragment, but is "${issuer}". Set it to the "iss" claim of the provider's tokens.`,
     );
   }
   return { issuer, audience, allow_loopback, scopes };
@@ -260,7 +260,7 @@ function requireNodeVersion({ node_version: version = null }: JsonObject, file: 
     );
   if (Number(version) > Number.parseInt(process.versions.node, 10))
     throw new ConfigError(
-      `${file}: node_version is ${version}, but Threadmill runs on Node.js ${process.versions.node}. Start it with Node.js ${version} or later.`,
+      `${file}: node_version is ${version}, but Threadmill runs on Node.js ${process.versions.node}. Start Threadmill with Node.js ${version} or later.`,
     );
 }
 

@@ -20,7 +20,7 @@ export function readUi(ui: unknown, ui_config: unknown, project_dir: string, con
   const modules = Object.entries(ui ?? {}).map(([namespace, path]): [string, string] => {
     if (!/^[\w.~-]+$/.test(namespace) || /^\.+$/.test(namespace))
       throw wrong(
-        `ui.${namespace}: the name must consist of letters, digits, "_", "-", "." and "~", and not only of dots`,
+        `ui.${namespace}: the name may contain only letters, digits, "_", "-", "." and "~", and must contain at least one character other than "."`,
       );
     const module = typeof path === "string" && path !== "" ? relative(project_dir, resolve(project_dir, path)) : "..";
     if (module.split(sep)[0] === "..")

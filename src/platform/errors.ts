@@ -5,7 +5,10 @@ export const ERRORS = {
   websocket_required: [426, "Open a WebSocket at this path, or send a POST request for server-sent events."],
   body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
   unsupported_media_type: [415, "A request from a web page must have the content type application/json."],
-  unauthorized: [401, "A valid API key or JWT is required in Authorization: Bearer, or an API key in X-Api-Key."],
+  unauthorized: [
+    401,
+    "A valid API key or JWT is required as a bearer token, or a valid API key in the header X-Api-Key.",
+  ],
   access_ended: [401, "{reason}"],
   too_many_open: [
     429,
@@ -155,11 +158,11 @@ export const ERRORS = {
   prompt_exists: [409, 'Prompt already exists: the name "{name}" is already in use.'],
   commit_not_found: [
     404,
-    'Commit "{commit}" not found in the prompt "{name}". If it is a hash prefix, several commits may match: use the full hash.',
+    'Commit "{commit}" not found in the prompt "{name}". A hash prefix is also rejected if it matches several commits: use the full hash.',
   ],
   parent_not_latest: [
     409,
-    'parent_commit must be {latest}, the latest commit of the prompt "{name}", but is {parent}. Pull the prompt and commit again.',
+    'parent_commit must be {latest}, the latest commit of the prompt "{name}", but is {parent}. Pull the prompt, then commit again.',
   ],
   nothing_to_commit: [409, "Nothing to commit: prompt has not changed since latest commit"],
   prompt_tag_not_found: [404, 'Tag "{tag}" not found'],
@@ -213,11 +216,11 @@ export const ERRORS = {
   ],
   immutable_source_config: [
     400,
-    "Fields of source_config that cannot be changed after a deployment is created: {fields}. Create another deployment.",
+    "These fields of source_config cannot be changed after a deployment is created: {fields}. Create another deployment.",
   ],
   bad_source: [400, "{reason}"],
   bad_secrets: [400, "{reason}"],
-  reserved_secrets: [400, "Reserved names that cannot be used for secrets: {names}. Rename or remove each of them."],
+  reserved_secrets: [400, "These names are reserved and cannot be used for secrets: {names}. Rename or remove them."],
   revision_not_found: [404, "Revision ID {revision_id} not found."],
   revision_not_redeployable: [400, "Revision {revision_id} cannot be redeployed: {reason}"],
   revision_ended: [400, "Revision {revision_id} cannot be interrupted: it has already finished with status {status}."],
@@ -250,7 +253,7 @@ export const ERRORS = {
   ],
   forbidden_origin: [
     403,
-    "Web pages from {origin} are not allowed to use this route: add the origin to CORS_ALLOW_ORIGINS. Without authentication, this setting applies only to the routes of agents and experiments; for other routes, configure API keys, too.",
+    "Web pages from {origin} are not allowed to use this route: add the origin to CORS_ALLOW_ORIGINS. If authentication is disabled, this setting applies only to the routes of agents and experiments. For all other routes, also configure API keys.",
   ],
   disk_full: [507, "The database's disk is full, so nothing was stored. Free disk space, then try again."],
   unavailable: [503, "{reason}"],

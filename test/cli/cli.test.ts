@@ -48,7 +48,7 @@ describe("a mistake in the configuration", () => {
     ["no file", {}, [], "langgraph.json does not exist or cannot be read"],
     ["no JSON", { "langgraph.json": "{" }, [], "is not valid JSON"],
     ["no graphs", { "langgraph.json": "{}" }, [], 'the field "graphs" must map graph names to paths'],
-    ["no export", { "langgraph.json": '{"graphs": {"a": "./a.ts"}}' }, [], "graphs.a must be"],
+    ["no export", { "langgraph.json": '{"graphs": {"a": "./a.ts"}}' }, [], "graphs.a must have the form"],
     [
       "no env file",
       { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "env": ".env"}' },
@@ -106,7 +106,7 @@ describe("a mistake in the configuration", () => {
       "0",
     ]);
     expect(status).toBe(2);
-    expect(stderr).toContain(`is in use (last started process: ${server.child.pid})`);
+    expect(stderr).toContain(`is in use. The process that opened it last is ${server.child.pid}.`);
   });
 
   it("a database of a newer version is refused", async () => {

@@ -54,7 +54,9 @@ describe("threadmill deploy", () => {
     expect({ status, stderr: status === 0 ? "" : stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toBe(`Deployed "my-agent": ${server.url}/deployments/my-agent\n`);
     const lines = stderr.split("\n");
-    expect(lines[0]).toBe("Not sent as secrets, because the names are reserved: LANGSMITH_PROJECT.");
+    expect(lines[0]).toBe(
+      "These variables are not sent as secrets, because their names are reserved: LANGSMITH_PROJECT.",
+    );
     expect(lines[1]).toMatch(/^Packed 3 files from .* \(0\.0 MB\)\.$/);
     expect(lines).toEqual(expect.arrayContaining(["  Unpacking the source", "  Build complete.", "DEPLOYED"]));
     const [deployment] = (await list()).filter(({ name }) => name === "my-agent");

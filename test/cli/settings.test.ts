@@ -64,7 +64,7 @@ describe("a setting", () => {
     ],
     [
       { THREADMILL_DATABASE_POOLER_URL: "postgres://a/a" },
-      "THREADMILL_DATABASE_POOLER_URL also requires DATABASE_URL, which must connect to Postgres directly, not through PgBouncer.",
+      "THREADMILL_DATABASE_POOLER_URL requires that DATABASE_URL is set, too. DATABASE_URL must refer to Postgres itself, not to PgBouncer.",
     ],
     [
       { THREADMILL_OIDC_ISSUER: "https://issuer.example" },
@@ -72,7 +72,7 @@ describe("a setting", () => {
     ],
     [
       { THREADMILL_ROLE: "worker" },
-      "--role (or THREADMILL_ROLE) is worker, but processes with different roles must share a database. Set DATABASE_URL, such as ",
+      "--role (or THREADMILL_ROLE) is worker, but processes with different roles must share a database. Set DATABASE_URL, for example to ",
     ],
     [{ THREADMILL_ROLE: "both" }, '--role (or THREADMILL_ROLE) must be all or api or worker, but is "both".'],
     [

@@ -149,7 +149,7 @@ describe.skipIf(kubernetesMissing())("an instance on Kubernetes", () => {
       await world.driver.stop({ ...ref, ...unknown }, { grace_ms: 0 });
       const group = resource === "deployments" ? "apps" : "";
       expect(failures.join("\n")).toContain(
-        `Add this rule to the role of this service: {apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]}.`,
+        `Add this rule to the Kubernetes Role of this service: {apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]}.`,
       );
     },
   );
@@ -160,7 +160,7 @@ describe.skipIf(kubernetesMissing())("an instance on Kubernetes", () => {
     world.api.rules = without("pods/log", "get");
     const ref = await world.driver.ensure(order);
     const rule =
-      'Add this rule to the role of this service: {apiGroups: [""], resources: ["pods/log"], verbs: ["get"]}.';
+      'Add this rule to the Kubernetes Role of this service: {apiGroups: [""], resources: ["pods/log"], verbs: ["get"]}.';
     await until("it is reported", async () => lines.some((line) => line.endsWith(rule)));
     world.api.rules = RULES;
     await world.driver.stop(ref, { grace_ms: 0 });

@@ -140,7 +140,7 @@ describe.skipIf(kubernetesMissing())("deployments on Kubernetes", () => {
     api.rules = rules.filter(({ resources }) => resources[0] !== "secrets");
     const denied = await deployImage("denied", "localhost/agents/says:a");
     expect(await fails(denied)).toBe(
-      'The Kubernetes API denied a request: secrets is forbidden: User "system:serviceaccount:agents:threadmill" cannot patch resource "secrets" in API group "" in the namespace "agents". Add this rule to the role of this service: {apiGroups: [""], resources: ["secrets"], verbs: ["patch"]}.',
+      'The Kubernetes API denied a request: secrets is forbidden: User "system:serviceaccount:agents:threadmill" cannot patch resource "secrets" in API group "" in the namespace "agents". Add this rule to the Kubernetes Role of this service: {apiGroups: [""], resources: ["secrets"], verbs: ["patch"]}.',
     );
     api.rules = rules;
     const unknown = await deployImage("unknown", "localhost/agents/nobody-has:1");

@@ -65,7 +65,7 @@ describe("a deployment with graphs in Python", () => {
     );
     expect(lstatSync(join(first.folder, ".venv")).isSymbolicLink()).toBe(true);
     const second = await build(project("two"));
-    expect(second.messages).toContain("Using an existing Python environment with the same packages.");
+    expect(second.messages).toContain("Using an existing Python environment with the packages of this project.");
     expect(readlinkSync(join(second.folder, ".venv"))).toBe(readlinkSync(join(first.folder, ".venv")));
     expect(environments()).toHaveLength(1);
 

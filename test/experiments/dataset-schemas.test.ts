@@ -31,8 +31,8 @@ describe("schemas of a dataset", () => {
         { dataset_id, ...body },
       ]);
     expect(faults(await create({ inputs: { question: "a" }, outputs: { a: 1, b: "2" } }))).toEqual([
-      `1.inputs.question: Value error, does not satisfy "minLength": 3 (according to the dataset's inputs_schema_definition)`,
-      "1.outputs.b: Value error, is of type string, not number (according to the dataset's outputs_schema_definition)",
+      `1.inputs.question: Value error, does not satisfy "minLength": 3 (checked against the dataset's inputs_schema_definition)`,
+      "1.outputs.b: Value error, is of type string, not number (checked against the dataset's outputs_schema_definition)",
     ]);
     expect(faults(await create({ inputs: {} }))).toEqual([
       expect.stringContaining('is missing the required property "question"'),

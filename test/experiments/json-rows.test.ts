@@ -51,7 +51,7 @@ function readWhole(document: Uint8Array): Outcome {
 
 /** Whether a key was refused in a member that another one replaced: a document parsed whole does not show that. */
 const isOfReplaced = (found: Outcome) =>
-  typeof found === "string" && /^has an error: member .* has a key that is not allowed: __proto__/s.test(found);
+  typeof found === "string" && /^is invalid because member .* has a key that is not allowed: __proto__/s.test(found);
 
 describe("a document with rows", () => {
   it("is accepted, with the same contents, exactly when it would be accepted whole, however it is cut", () => {
@@ -165,12 +165,18 @@ describe("a document that is refused", () => {
     ['{"a" 1}', 'has a syntax error at byte 5, in member "a": expected ":"'],
     ['{"a":}', 'has a syntax error at byte 5, in member "a": expected a value'],
     ['{"a":1 "b":2}', 'has a syntax error at byte 7: expected "," or "}"'],
-    ['{"a":nul,"results":[]}', /^has an error: member "a" at byte 5 is not valid JSON: Unexpected token/],
-    ['{"\\x":1}', /^has an error: the key at byte 1 is not valid JSON: Bad escaped character at byte 3$/],
-    ['{"é":"é\n"}', /^has an error: member "é" at byte 6 is not valid JSON: .* at byte 9$/],
-    ['{"__proto__":1}', /^has an error: member "__proto__" at byte 13 has a key that is not allowed: __proto__/],
-    ['{"constructor":{"prototype":1}}', /^has an error in member "constructor" at byte 15: it has the key/],
-    ['{"a":{"__proto__":1},"a":2}', /^has an error: member "a" at byte 5 has a key that is not allowed: __proto__/],
+    ['{"a":nul,"results":[]}', /^is invalid because member "a" at byte 5 is not valid JSON: Unexpected token/],
+    ['{"\\x":1}', /^is invalid because the key at byte 1 is not valid JSON: Bad escaped character at byte 3$/],
+    ['{"é":"é\n"}', /^is invalid because member "é" at byte 6 is not valid JSON: .* at byte 9$/],
+    ['{"__proto__":1}', /^is invalid because member "__proto__" at byte 13 has a key that is not allowed: __proto__/],
+    [
+      '{"constructor":{"prototype":1}}',
+      /^is invalid because member "constructor" at byte 15 has a key that is not allowed/,
+    ],
+    [
+      '{"a":{"__proto__":1},"a":2}',
+      /^is invalid because member "a" at byte 5 has a key that is not allowed: __proto__/,
+    ],
     ['{"results":[1],"results":[2]}', 'has a duplicate key "results" at byte 15'],
     ['{"results":1,"re\\u0073ults":[2]}', 'has a duplicate key "results" at byte 13'],
     ['{"results":[,1]}', 'has a syntax error at byte 12, before row 0: expected a value or "]"'],
@@ -183,14 +189,14 @@ describe("a document that is refused", () => {
     ['{"results":[1}', 'has a syntax error at byte 13, after row 0: expected "," or "]"'],
     [
       '{"results":[{"a":1},{"é":"x\ty"}]}',
-      /^has an error in row 1 at byte 20: it is not valid JSON: Bad .* at byte 28$/,
+      /^is invalid because row 1 at byte 20 is not valid JSON: Bad .* at byte 28$/,
     ],
-    ['{"results":[{},[}]]}', /^has an error in row 1 at byte 15: it is not valid JSON: Unexpected token/],
+    ['{"results":[{},[}]]}', /^is invalid because row 1 at byte 15 is not valid JSON: Unexpected token/],
     ['{"results":[{},{"a":1', "is incomplete: it ends at byte 21, inside row 1"],
     ['{"results":[{},', "is incomplete: it ends at byte 15, before row 1"],
-    ['{"results":[{"__proto__":{}}]}', /^has an error: row 0 at byte 12 has a key that is not allowed: __proto__/],
-    [`{"results":[1,${nested(MAX_DEPTH + 1)}]}`, /^has an error in row 1 at byte 14: it is nested 101 levels deep/],
-    [`{"a":${nested(MAX_DEPTH)}}`, /^has an error in member "a" at byte 5: it is nested 101 levels deep/],
+    ['{"results":[{"__proto__":{}}]}', /^is invalid because row 0 at byte 12 has a key that is not allowed: __proto__/],
+    [`{"results":[1,${nested(MAX_DEPTH + 1)}]}`, /^is invalid because row 1 at byte 14 is nested 101 levels deep/],
+    [`{"a":${nested(MAX_DEPTH)}}`, /^is invalid because member "a" at byte 5 is nested 101 levels deep/],
   ])("%s: the error has the position", (document, message) => {
     for (const size of [1, 5, 1000]) expect(read(document, [size])).toEqual(expect.stringMatching(exactly(message)));
   });

@@ -198,7 +198,7 @@ describe.each(databases)("prompts on %s", (database) => {
     const answer = await api.send("POST", `/commits/-/${name}`, large);
     expect(answer).toMatchObject({
       status: 422,
-      body: { detail: expect.stringContaining("The manifest exceeds") },
+      body: { detail: expect.stringContaining("The JSON text of the manifest is larger") },
     });
     expect((await api.send("POST", `/commits/-/${name}`, { manifest: [] })).status).toBe(422);
     expect((await api.send("GET", `/commits/-/${name}/%00`)).status).toBe(404);

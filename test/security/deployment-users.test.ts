@@ -176,7 +176,7 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
       world.build(await packed({ ...PROJECT, "langgraph.json": JSON.stringify(project) }), {
         install_command: `ln -s ${outside} link`,
       }),
-    ).rejects.toThrow("it must be within the source, in an existing folder");
+    ).rejects.toThrow("must be within the source, in an existing folder");
     expect(readdirSync(outside)).toEqual([]);
     rmSync(outside, { recursive: true });
   });
@@ -220,7 +220,7 @@ describe("building source with the rights of the service", () => {
     for (const name of ["one", "two"])
       await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
     await expect(build()).rejects.toThrow(
-      /THREADMILL_DEPLOY_PROCESS=auto.*Deployments of several workspaces would not be isolated/,
+      /THREADMILL_DEPLOY_PROCESS=auto.*Deployments of different workspaces would not be isolated/,
     );
   });
 

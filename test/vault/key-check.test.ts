@@ -40,13 +40,13 @@ describe.each(databases)("encryption keys on %s", (name) => {
   it("that differ from those before are refused, and leave no trace", async () => {
     const { first } = await open(fromEnvironment(A));
     await expect(open(fromEnvironment(B))).rejects.toThrow(
-      `uses the encryption key ${first.key_id}, which THREADMILL_ENCRYPTION_KEYS does not contain`,
+      `refers to the encryption key ${first.key_id}, which THREADMILL_ENCRYPTION_KEYS does not contain`,
     );
     expect(await rows()).toHaveLength(1);
     await open(fromEnvironment(B, A));
     expect(await rows()).toHaveLength(2);
     // Now the new one must not be forgotten either.
-    await expect(open(fromEnvironment(A))).rejects.toThrow("uses the encryption key");
+    await expect(open(fromEnvironment(A))).rejects.toThrow("refers to the encryption key");
   });
 
   it("that differ between two first starts at once are refused to one of them", async () => {
@@ -197,7 +197,7 @@ describe("a start", () => {
     });
     writeFileSync(keys, keyToBase64(generateEncryptionKey()), { mode: 0o600 });
     const other = await runCli(["serve", ...config, "--data", at.data_dir]);
-    expect([other.status, other.stderr]).toEqual([2, expect.stringContaining("uses the encryption key")]);
+    expect([other.status, other.stderr]).toEqual([2, expect.stringContaining("refers to the encryption key")]);
     await close();
   });
 });

@@ -194,7 +194,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     file.remove(new Set([old]));
     expect(await rotate()).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining(`uses the encryption key ${old}`),
+      stderr: expect.stringContaining(`refers to the encryption key ${old}`),
     });
     expect(await rotate(["--retire"])).toMatchObject({ status: 0 });
     expect(await rotate()).toMatchObject({ status: 0 });

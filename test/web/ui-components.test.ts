@@ -165,7 +165,7 @@ it.each([
   [{ ui: "./ui.tsx" }, "ui must map graph names to modules"],
   [{ ui: { agent: 7 } }, "ui.agent must be the path of a module in "],
   [{ ui: { agent: "../ui.tsx" } }, "ui.agent must be the path of a module in "],
-  [{ ui: { "a/b": "./ui.tsx" } }, "ui.a/b: the name must consist of"],
+  [{ ui: { "a/b": "./ui.tsx" } }, "ui.a/b: the name may contain only"],
   [{ ui: { agent: "./ui.tsx" }, ui_config: { shared: "x" } }, "ui_config.shared must be a list of package names"],
 ])("langgraph.json is refused with %j", async (fields, reason) => {
   const project = createProject({

@@ -22,8 +22,8 @@ export const authServiceDocument = {
     title: "Threadmill control plane",
     version: "0.1.0",
     description:
-      "OAuth providers, and tokens with which agents act for users. Errors have the body `{detail}`: a list of invalid fields if the " +
-      "status is 422, otherwise a message. Besides the listed errors, a request can fail with 401 (missing or invalid key), 403 (not " +
+      "OAuth providers, and tokens with which agents act for users. Errors have the body `{detail}`. In a 422 response, `detail` is " +
+      "a list of the invalid fields; otherwise, it is a message. Besides the listed errors, a request can fail with 401 (missing or invalid key), 403 (not " +
       "permitted), 413 (body too large), 429 (limit reached) or 503 (retry later). Unknown body fields and query parameters are ignored.",
   },
   tags: [

@@ -52,7 +52,7 @@ export const tokenRoutes = {
     responses: {
       200: jsonResponse(
         z.array(OAuthTokenSummary),
-        "At most 1,000 tokens of the caller: default tokens first, then the others, newest first.",
+        "At most 1,000 tokens of the caller. Default tokens precede all other tokens. Both groups are sorted from newest to oldest.",
       ),
       ...refusals(),
     },

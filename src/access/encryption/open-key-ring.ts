@@ -61,7 +61,7 @@ export async function checkKeys(database: Database, keys: readonly EncryptionKey
     const missing = [...rows.values()].filter((row) => row.retired_at === null && !ids.has(row.key_id));
     if (missing.length > 0) {
       throw new ConfigError(
-        `The database (${database.description}) uses ${idsOf(missing)}, which ${where} does not contain: add each missing key after the first key. To retire missing keys that encrypt no secret, run "threadmill keys rotate-encryption --retire".`,
+        `The database (${database.description}) refers to ${idsOf(missing)}, which ${where} does not contain. Add each missing key there, after the first key. To retire missing keys that no longer encrypt any secret, run "threadmill keys rotate-encryption --retire".`,
       );
     }
     for (const key of keys) await checkKey(tx, key, rows.get(key.key_id));

@@ -145,7 +145,7 @@ export class CustomAuth {
     if (event.startsWith("store:"))
       throw this.#failed(
         new Error(
-          `the handler of ${event} returned a filter, but store items have no metadata to filter. Change value.namespace, or throw an HTTPException`,
+          `the handler of ${event} returned a filter, but store items have no metadata to filter. To restrict access, change value.namespace or throw an HTTPException`,
         ),
       );
     if (event !== "assistants:read" && event !== "assistants:search") return filter;

@@ -88,7 +88,7 @@ export type TaskList = z.output<typeof taskList>;
 
 const card = jsonResponse(
   jsonObject,
-  "The agent card, in the format of the protocol version in the request header `A2A-Version`. Default: 0.3.",
+  "The agent card. The request header `A2A-Version` selects the version of its format. Without this header, version 0.3 is used.",
 );
 
 export const a2aRoutes = routeGroup("A2A", {
@@ -98,7 +98,7 @@ export const a2aRoutes = routeGroup("A2A", {
     path: "/a2a/{assistant_id}",
     summary: "Call a method of the A2A protocol",
     description:
-      "JSON-RPC 2.0 with the methods of A2A 1.0 and 0.3. Streaming methods respond with server-sent events. Errors of methods have the status 200.",
+      "JSON-RPC 2.0 with the methods of A2A 1.0 and 0.3. Streaming methods respond with server-sent events. If a method fails, the JSON-RPC response contains the error, and the HTTP status is still 200.",
     request: { params: z.object({ assistant_id: assistantId }), body: jsonBody(jsonObject) },
     responses: { 200: jsonResponse(jsonObject, "The JSON-RPC response."), ...errorResponses(404, 413) },
   },
@@ -111,7 +111,8 @@ export const a2aRoutes = routeGroup("A2A", {
     request: {
       query: z.object({
         assistant_id: assistantId.optional().openapi({
-          description: "Required if the project has several graphs. Default: the default assistant of the only graph.",
+          description:
+            "Required if the project has several graphs. If it has only one, that graph's default assistant is used.",
         }),
       }),
     },

@@ -98,7 +98,7 @@ export const runAgentInput = z
     }),
     messages: withDefault(z.array(message), []).openapi({
       description:
-        "Messages of the client. Those that the thread does not contain become input, except a system message at the start.",
+        "Messages of the client. Messages that the thread does not contain become input. If the first message of the request is a system message, it is ignored.",
     }),
     tools: withDefault(z.array(tool), []).openapi({ description: "Tools that the client executes." }),
     context: withDefault(z.array(z.object({ description: z.string(), value: z.string() })), []),
@@ -122,7 +122,7 @@ export const agUiRoutes = routeGroup("AG-UI", {
         ...eventStream("AG-UI events, from RUN_STARTED to RUN_FINISHED or RUN_ERROR."),
         headers: responseHeaders({
           "Content-Location":
-            "Path of the run. Absent if no run is created because the thread has open interrupts, which are sent again.",
+            "Path of the created run. Absent if the response only repeats the thread's open interrupts and no run is created.",
         }),
       },
       ...errorResponses(404, 409, 413, 422),

@@ -142,7 +142,7 @@ const RunMonitoring = z
     bucket_ms: z.int().openapi({ description: "Length of a bucket in milliseconds." }),
     incomplete_until: nullable(timestamp).openapi({
       description:
-        "Null if all ended runs of the range were counted. Otherwise, only runs that ended after this time were counted completely, because the limit is 50,000 runs of all assistants.",
+        "Null if all ended runs of the range were counted. Otherwise, only the 50,000 most recently ended runs (of all assistants together) were counted, and the value is the earliest of their end times.",
     }),
     total: z.object(runSeries),
     assistants: z.array(AssistantRuns).openapi({ description: "The 100 assistants with the most ended runs." }),

@@ -163,9 +163,15 @@ export const assistantRoutes = routeGroup("Assistants", {
       query: z.object({
         // The number precedes the boolean, so that `1` is parsed as a depth, not as true.
         xray: z
-          .union([queryInt(0, 100), queryBoolean], "must be true, false, or a number of levels from 0 to 100")
+          .union(
+            [queryInt(0, 100), queryBoolean],
+            "must be true, false, or an integer from 0 to 100 (the maximum number of levels)",
+          )
           .default(false)
-          .openapi({ description: "Levels of subgraphs to include: `true` for all levels, or the maximum number." }),
+          .openapi({
+            description:
+              "How many levels of subgraphs to include: `true` for all levels, or the maximum number of levels.",
+          }),
       }),
     },
     responses: { 200: jsonResponse(GraphDrawing, "Nodes and edges."), ...errorResponses(404, 422) },

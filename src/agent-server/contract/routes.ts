@@ -45,12 +45,13 @@ export const agentServerInfo = {
     { name: "Threads", description: "Conversations: state, history, checkpoints." },
     {
       name: "Thread Protocol",
-      description: "Version 2 of streaming: commands and events of a thread, across its runs.",
+      description: "Version 2 of streaming. Clients send commands to a thread and receive the events of all its runs.",
     },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
     {
       name: "Stateless Runs",
-      description: "Executions on a new thread, which is hidden and deleted at the end unless it is kept.",
+      description:
+        "Executions of an assistant on a new thread. By default, this thread is hidden, and it is deleted when the run ends.",
     },
     { name: "Crons", description: "Runs on a schedule." },
     { name: "Webhooks", description: "Delivery of the requests that are sent to webhook URLs when runs end." },

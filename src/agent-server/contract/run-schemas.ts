@@ -131,7 +131,7 @@ export const statelessRunCreate = z
     ...shared,
     on_completion: withDefault(z.enum(["delete", "keep"]), "delete").openapi({
       description:
-        "What to do with the run's thread when the run ends. With `delete`, the thread is hidden until then; with `keep`, it is visible from the start.",
+        "What to do with the run's thread when the run ends. With `delete`, the thread is deleted and is never visible. With `keep`, it is visible from the start.",
     }),
   })
   .openapi("StatelessRunCreate");

@@ -78,7 +78,9 @@ const streamQuery = waitQuery.extend({
 const joinStreamQuery = waitQuery.extend({
   stream_mode: repeated(StreamMode)
     .optional()
-    .openapi({ description: "Returns only events of these modes, besides `metadata`, `error` and `gap` events." }),
+    .openapi({
+      description: "Returns only events of these modes. `metadata`, `error` and `gap` events are always returned.",
+    }),
 });
 
 const resumeHeaders = z.object({

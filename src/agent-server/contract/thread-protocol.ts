@@ -25,14 +25,14 @@ export const eventSelection = z
     }),
     namespaces: optional(z.array(namespace).max(1_000)).openapi({
       description:
-        "Prefixes of namespaces. A segment without `:` matches all tasks of the node with this name. Without prefixes, all namespaces match.",
+        "Prefixes of namespaces. A segment without `:` is the name of a node and matches all tasks of this node. Without prefixes, all namespaces match.",
     }),
     depth: optional(z.int().min(0)).openapi({
       description: "Maximum number of segments that follow the matching prefix. Has no effect without `namespaces`.",
     }),
     since: optional(z.int().min(0)).openapi({
       description:
-        "`seq` of the last received event; the stream continues after it. 0 streams all stored events. If omitted, the stream starts with the run that was started last (earlier runs that ended in the last 10 s may precede it). If an active run was created after the end of that run, the stream starts with the active run.",
+        "`seq` of the last event that the client has received. The stream continues after this event; with the value 0, it contains all stored events. Without `since`, the stream starts with the most recently started run, or with earlier runs that ended less than 10 s ago. If an active run was created after the most recently started run ended, the stream starts with this active run instead.",
     }),
   })
   .openapi("EventSelection");

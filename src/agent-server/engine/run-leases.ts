@@ -86,7 +86,9 @@ export class Heartbeat {
     if (locked.length > 0 && !this.#renewing)
       this.#renewing = database
         .write((tx) => renewLeases(tx, { worker_id, lease_ms, run_ids: left, waits: true }))
-        .catch((error) => log.warn({ error, run_ids: left }, "failed to renew the leases on locked runs"))
+        .catch((error) =>
+          log.warn({ error, run_ids: left }, "failed to renew the leases of runs whose rows were locked"),
+        )
         .finally(() => {
           this.#renewing = undefined;
         });

@@ -129,7 +129,7 @@ const SQLITE = { readOnly: 8, corrupt: 11, cannotOpen: 14, notADatabase: 26 };
 
 const damaged = (file: string, reason: string): ConfigError =>
   new ConfigError(
-    `A file in the data folder ${dirname(file)} is damaged (${reason}): restore the folder from a backup, or choose another folder with --data. If lock.db is damaged, stop all processes that use the folder and delete lock.db.`,
+    `A file in the data folder ${dirname(file)} is damaged (${reason}): restore the folder from a backup, or choose another folder with --data. If only lock.db is damaged, you need not restore the folder. Instead, stop all processes that use the folder and delete lock.db.`,
   );
 
 function readNote(file: string): Note | undefined {

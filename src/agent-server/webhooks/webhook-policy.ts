@@ -55,7 +55,7 @@ export class WebhookPolicy {
     if (isPath(text)) return this.#pathRefusal();
     const url = URL.parse(text);
     if (!url)
-      return "The URL must be absolute, or a path with a single leading slash that leads to a route of the project (http.app).";
+      return "The URL must be absolute, or it must be the path of a route of the project (http.app). A path must start with exactly one slash.";
     const isLoopback = isLoopbackHost(url.hostname);
     const { require_https = !isLoopback, allowed_ports = isLoopback ? undefined : DEFAULT_PORTS } = settings;
     if (require_https && url.protocol !== "https:")

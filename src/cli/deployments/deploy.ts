@@ -30,7 +30,9 @@ const LARGE_BYTES = 50 * MEGABYTE;
 export async function deploy(folder: string, flags: DeployFlags, target: Target): Promise<void> {
   const project = await readDeployProject(folder, flags, process.env);
   if (project.reserved.length > 0)
-    printProgress(`Not sent as secrets, because the names are reserved: ${project.reserved.join(", ")}.`);
+    printProgress(
+      `These variables are not sent as secrets, because their names are reserved: ${project.reserved.join(", ")}.`,
+    );
   const archive = await archiveProject(project);
   let deployment: Deployment;
   try {

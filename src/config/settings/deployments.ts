@@ -22,7 +22,7 @@ export const deploymentSettings = {
   deploy_process: setting("THREADMILL_DEPLOY_PROCESS", oneOf(["on", "off", "auto"]), {
     default: "auto",
     meaning:
-      "Whether deployments can be built from source on this machine: `on`, `off` or `auto`. With `auto`, builds from source are rejected if there are several workspaces and their deployments could not be [isolated](control-plane.md#system-users) from each other. Revisions that are already built keep running.",
+      "Whether deployments can be built from source on this machine: `on`, `off` or `auto`. With `auto`, builds from source are rejected if there are several workspaces and the service cannot [isolate](control-plane.md#system-users) the deployments of different workspaces from each other. Revisions that are already built keep running.",
   }),
   deploy_user: setting("THREADMILL_DEPLOY_USER", readDeployUser, {
     default: USER_IDS,
@@ -52,7 +52,7 @@ export const deploymentSettings = {
   }),
   orphan_ms: setting("THREADMILL_DEPLOY_ORPHAN_TIMEOUT", duration(1, 365 * 86_400_000), {
     default: "24h",
-    meaning: "Time without a running control plane after which an instance of the process driver stops.",
+    meaning: "If no control plane runs for this time, the instances of the process driver stop.",
   }),
   deployment_log_retention_ms: setting("THREADMILL_DEPLOYMENT_LOG_RETENTION", duration(0, MAX_RETENTION_MS), {
     default: "7d",

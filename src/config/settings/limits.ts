@@ -13,7 +13,7 @@ const weights = (value: string, name: string): Record<string, number> =>
         throw new ConfigError(
           `${name} must be <workspace id>=<number> pairs separated by commas, but contains "${pair}".`,
         );
-      return [workspace.toLowerCase(), weight(number as string, `The weight of a workspace in ${name}`)];
+      return [workspace.toLowerCase(), weight(number as string, `A weight in ${name}`)];
     }),
   );
 
@@ -22,7 +22,7 @@ export const limitSettings = {
   max_open_per_user: setting("THREADMILL_MAX_OPEN_PER_USER", count, {
     default: "2000",
     meaning:
-      "Maximum number, per user and process, of open streams and of requests that wait for a result. The limit applies to callers with a JWT or with a key in the database, and to users of an authentication module. It does not apply to callers with a key from `API_KEYS`, or to a service without authentication.",
+      "Maximum number of open streams and of requests that wait for a result. They are counted together, separately for each user and process. The limit applies to callers with a JWT or with a key in the database, and to users of an authentication module. It does not apply to callers with a key from `API_KEYS`, or to a service without authentication.",
   }),
   max_open_per_workspace: setting("THREADMILL_MAX_OPEN_PER_WORKSPACE", count, {
     meaning: "Like `THREADMILL_MAX_OPEN_PER_USER`, but for all users of a workspace together.",
@@ -36,7 +36,7 @@ export const limitSettings = {
   }),
   max_pending_runs: setting("THREADMILL_MAX_PENDING_RUNS", count, {
     meaning:
-      "Maximum number of pending runs in a workspace, including runs scheduled for a later time. Runs that would exceed it are rejected, or skipped if a cron creates them. Concurrent requests on Postgres can exceed it by a few runs.",
+      "Maximum number of pending runs in a workspace, including runs scheduled for a later time. When the maximum is reached, requests that create runs are rejected, and crons skip their runs. On Postgres, concurrent requests can exceed the maximum by a few runs.",
   }),
   max_pending_runs_per_user: setting("THREADMILL_MAX_PENDING_RUNS_PER_USER", count, {
     meaning:
@@ -48,11 +48,11 @@ export const limitSettings = {
   }),
   max_running_runs_per_user: setting("THREADMILL_MAX_RUNNING_RUNS_PER_USER", count, {
     meaning:
-      "Like `THREADMILL_MAX_RUNNING_RUNS`, but for each user. A workspace's next run is the oldest pending run among the users below the limit.",
+      "Like `THREADMILL_MAX_RUNNING_RUNS`, but for each user. The next run of a workspace is its oldest pending run whose user is below the limit.",
   }),
   workspace_weights: setting("THREADMILL_WORKSPACE_WEIGHTS", weights, {
     meaning:
-      "Weights of workspaces, as `<workspace id>=<number>`, separated by commas. Default: 1. Workspaces with pending runs take turns in the order of their IDs. The weight of a workspace is the maximum number of runs that it starts per turn.",
+      "Comma-separated weights of workspaces, each as `<workspace id>=<number>`. A workspace that is not listed has the weight 1. With this setting, workspaces with pending runs take turns in the order of their IDs. In its turn, a workspace starts at most as many runs as its weight.",
   }),
   max_deployments: setting("THREADMILL_MAX_DEPLOYMENTS", count, {
     meaning: "Maximum number of deployments in a workspace, except those that are being deleted.",

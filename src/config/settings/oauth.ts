@@ -36,7 +36,7 @@ export const oauthSettings = {
   }),
   token_event_retention_ms: setting("THREADMILL_TOKEN_EVENT_RETENTION", duration(86_400_000, MAX_RETENTION_MS), {
     default: "90d",
-    meaning: "Retention period of the events of OAuth tokens.",
+    meaning: "Retention period of OAuth token events.",
   }),
 };
 

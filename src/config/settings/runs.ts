@@ -15,12 +15,12 @@ export const runSettings = {
   python: setting(["--python <path>", "THREADMILL_PYTHON"], text, {
     shown_default: "selected automatically",
     meaning:
-      "Python interpreter that executes Python graphs. By default, the virtual environment of the project, the active environment, or the first suitable Python on the PATH is used ([Python graphs](python.md#interpreter)).",
+      "Python interpreter that executes Python graphs. The default is the first of these that exists: the virtual environment of the project, the active environment, a suitable Python on the PATH. See [Python graphs](python.md#interpreter).",
   }),
   python_hosts: setting(["--python-hosts <number>", "THREADMILL_PYTHON_HOSTS"], integer(1, 256), {
     shown_default: "`dev`: 1; `serve`: as many as `THREADMILL_HOSTS`, at most 4",
     meaning:
-      "Number of graph hosts (processes) for runs of Python graphs. State reads use one additional process. `THREADMILL_PYTHON_SPARE` keeps a spare one.",
+      "Number of graph hosts (processes) for runs of Python graphs. State reads use one additional process. With `THREADMILL_PYTHON_SPARE`, another process is kept as a spare.",
   }),
   python_spare: setting("THREADMILL_PYTHON_SPARE", enabled, {
     default: "1",
@@ -54,7 +54,7 @@ export const runSettings = {
   cron_missed: setting("THREADMILL_CRON_MISSED", oneOf(["skip", "last"]), {
     default: "skip",
     meaning:
-      "What to do when a cron missed scheduled times by more than a minute, for example because no process was running: `skip` creates no run, `last` creates one run for all of them.",
+      "What to do when a cron missed scheduled times by more than a minute, for example because no process was running. `skip` creates no run. `last` creates one run for all missed times together.",
   }),
   webhook_keys: setting("THREADMILL_WEBHOOK_SECRET", readWebhookKeys, {
     default: "",
@@ -84,7 +84,7 @@ export const runSettings = {
   host_dead_ms: setting("THREADMILL_HOST_TIMEOUT", duration(), {
     default: "1m",
     meaning:
-      "A graph host that does not respond for this time is terminated, for example when a node blocks the host's event loop. While a host imports graphs, the limit is at least 3 minutes.",
+      "A graph host is terminated if it does not respond for this time, for example because a node blocks its event loop. While a host imports graphs, the limit is at least 3 minutes.",
   }),
   disconnect_grace_ms: setting("THREADMILL_DISCONNECT_GRACE", duration(), {
     default: "2s",

@@ -57,7 +57,7 @@ export const serverSettings = {
   cors_allow_origins: setting("CORS_ALLOW_ORIGINS", list, {
     visibility: "public",
     default: "",
-    shown_default: "all origins with authentication, loopback origins without",
+    shown_default: "all origins if authentication is enabled, otherwise loopback origins",
     meaning:
       "Comma-separated origins of web pages that may send requests to the service, or `*` for all origins. See [Web pages](security.md#web-pages). Origins in `http.cors` of langgraph.json are also allowed.",
   }),
@@ -112,7 +112,7 @@ export const serverSettings = {
     visibility: "advanced",
     default: "0",
     meaning:
-      "Number of worker processes of `threadmill serve` that execute runs on this machine. If greater than 0, the main process executes no runs, so that no graph can crash or block it. See [Scaling](scaling.md#worker-processes).",
+      "Number of worker processes of `threadmill serve` that execute runs on this machine. If this number is greater than 0, the main process executes no runs, so that no graph can crash or block it. See [Scaling](scaling.md#worker-processes).",
   }),
   worker_process: setting("--worker-process", enabled, {
     default: "0",
@@ -160,10 +160,12 @@ export function requireRole(
       `a deployment instance must serve requests and execute runs in one process: remove ${variable} from the secrets or the image of the deployment.`,
     );
   if (workers > 0 && role !== "all")
-    refuse(`the role is ${role}: omit either --role (or THREADMILL_ROLE) or --workers (or THREADMILL_WORKERS).`);
+    refuse(
+      `worker processes are not possible with the role ${role}. Omit the role (--role or THREADMILL_ROLE) or the workers (--workers or THREADMILL_WORKERS).`,
+    );
   // Worker processes are on the machine of the data folder.
   if (!database_url && workers === 0 && !share_data)
     refuse(
-      "processes with different roles must share a database. Set DATABASE_URL, such as postgres://user:password@host:5432/database. If all processes run on this machine, you can set --share-data instead. To run a single process on SQLite, omit the role.",
+      "processes with different roles must share a database. Set DATABASE_URL, for example to postgres://user:password@host:5432/database. If all processes run on this machine, you can set --share-data instead. To run a single process on SQLite, omit the role.",
     );
 }

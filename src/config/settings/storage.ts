@@ -19,13 +19,13 @@ export const storageSettings = {
     secret: true,
     shown_default: "none",
     meaning:
-      "URL of PgBouncer in transaction mode, in front of the same Postgres database. All connections use it, except those of deployments and the notification connection of each process, which use `--database-url`.",
+      "URL of a PgBouncer in transaction mode for the Postgres database of `--database-url`. All connections use PgBouncer, except the connections of deployments and one notification connection per process. These connections use `--database-url`.",
   }),
   data_dir: setting(["--data <folder>", "THREADMILL_DATA"], (folder) => resolve(folder), {
     visibility: "public",
     default: ".threadmill",
     meaning:
-      "Data folder. It is created if it does not exist. With SQLite, it contains the databases `threadmill.db` and `experiments.db` (each with a `-wal` and a `-shm` file), `threadmill.db.note`, the lock files `lock.db` and `owner.pid`, and `encryption.keys`. It also contains the cache of type schemas and, in `control/`, the uploads, builds and data of deployments.",
+      "Data folder. It is created if it does not exist. With SQLite, it contains the databases `threadmill.db` and `experiments.db` (each with a `-wal` and a `-shm` file), `threadmill.db.note`, the lock files `lock.db` and `owner.pid`, and `encryption.keys`. With SQLite and with Postgres, it also contains the cache of type schemas and, in `control/`, the uploads, builds and data of deployments.",
   }),
   encryption_keys: setting("THREADMILL_ENCRYPTION_KEYS", list, {
     visibility: "public",

@@ -53,7 +53,7 @@ const Logs = z
     logs: z.array(LogLine),
     next_offset: nextCursor.openapi({
       description:
-        "Cursor of the next page; null on the last page. Exception: while the revision is in progress, POST `build_logs` in ascending order returns a cursor on the last page, too.",
+        "Cursor of the next page; null on the last page. Exception: if POST `build_logs` lists lines in ascending order, the last page also has a cursor while the revision is in progress.",
     }),
   })
   .openapi("LogsResponse");

@@ -149,6 +149,6 @@ async function requireUpload(tx: Tx, deployment_id: string, object_path: string 
   if (object_path === null) return;
   if ((await extendUpload(tx, { deployment_id, object_path }, UPLOAD_EXTENSION_MS)) > 0) return;
   throw new ApiError("bad_source", {
-    reason: `This deployment has no uploaded tarball at source_tarball_path ${object_path}: request an upload_url, PUT the tarball there, and send the object_path from the same response.`,
+    reason: `This deployment has no uploaded tarball at source_tarball_path ${object_path}. Request an upload_url, and PUT the tarball to that URL. Then set source_tarball_path to the object_path that was returned together with the upload_url.`,
   });
 }

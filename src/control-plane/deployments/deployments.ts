@@ -203,7 +203,7 @@ function refuseTarball(source_tarball_path: string | null): void {
   if (source_tarball_path === null) return;
   throw new ApiError("bad_source", {
     reason:
-      "source_tarball_path requires an existing deployment: create the deployment with an empty source_revision_config, upload the tarball, and PATCH the deployment with the object_path of the upload as source_tarball_path.",
+      "source_tarball_path requires an existing deployment: create the deployment with an empty source_revision_config, and upload the tarball. Then PATCH the deployment: set source_tarball_path to the object_path of the upload.",
   });
 }
 

@@ -27,7 +27,7 @@ export const REVISION_TRANSITIONS: readonly RevisionTransition[] = [
   {
     from: "QUEUED",
     to: "AWAITING_DEPLOY",
-    reason: "the previous revision has finished, and the source is an image",
+    reason: "the previous revision has finished, and the source of this revision is an image",
   },
   { from: "QUEUED", to: "CREATE_FAILED", reason: "the source can no longer be built or run" },
   { from: "QUEUED", to: "SKIPPED", reason: "a newer revision is queued" },

@@ -16,7 +16,7 @@ const scoreRange = z
 const change = z
   .object({ session_id: uuidOrHex, key: z.string(), direction: z.enum(["better", "worse", "changed"]) })
   .describe(
-    "Returns only examples whose score changed in this direction from the baseline; `changed` matches both directions. For keys where lower is better, a lower score is `better`.",
+    "Returns only examples whose score is better or worse than in the baseline, depending on `direction`. With `changed`, returns both. For keys where lower is better, a lower score is `better`.",
   );
 
 const order = z.object({
@@ -38,7 +38,7 @@ const ComparedRowsQuery = z
       "Returns only examples with a failed run in at least one of these experiments.",
     ),
     text: optional(z.string()).describe(
-      "Words to search for. All must occur in the example, or all in one of its runs.",
+      "Words to search for. An example matches if all words occur in the example itself, or if all words occur in one of its runs.",
     ),
     filters: experimentFilters.describe("Filter expressions, keyed by experiment ID."),
     preview: optional(z.object({ inputs: optional(z.string()), outputs: optional(z.string()) })).describe(

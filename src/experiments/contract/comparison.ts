@@ -12,7 +12,7 @@ const sortParams = z.object({
   sort_by: z
     .string()
     .describe(
-      "`feedback.{key}`, `latency` or `error` of the first experiment. With the prefix `delta.`, sorts by the largest absolute difference between the first and any other experiment.",
+      "Sorts by `feedback.{key}`, `latency` or `error` of the first experiment. With the prefix `delta.`, as in `delta.latency`, each other experiment is compared with the first one, and the difference with the largest absolute value is used.",
     ),
   sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
 });
@@ -214,7 +214,7 @@ export const comparisonRoutes = {
     method: "post",
     path: "/datasets/{dataset_id}/compare",
     operationId: "compare_experiments",
-    summary: "Compare experiments with a baseline, including confidence intervals and significance tests",
+    summary: "Compare experiments with a baseline. The response includes confidence intervals and significance tests",
     request: { params: datasetParams, body: jsonBody(ComparisonQuery) },
     responses: { 200: jsonResponse(Comparison, "One row per experiment and feedback key."), ...errors(404) },
   }),

@@ -284,7 +284,7 @@ const Settings = z
   .object({
     id: z.string().openapi({ description: "The ID of the workspace." }),
     display_name: z.string(),
-    tenant_handle: z.string().openapi({ description: "Accepted as `owner` in paths, in addition to `-`." }),
+    tenant_handle: z.string().openapi({ description: "Can be used as `owner` in paths, instead of `-`." }),
     created_at: timeText,
   })
   .openapi("WorkspaceSettings");

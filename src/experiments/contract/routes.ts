@@ -40,15 +40,15 @@ export const experimentsDocument = {
     title: "Threadmill experiments",
     version: "0.1.0",
     description:
-      "Datasets, experiments, traces, feedback, annotation queues and prompts. Errors have the body `{detail}`: a list of invalid " +
-      "fields if the status is 422, otherwise a message. In version 2, they are problem details (RFC 7807) instead. Unknown fields and " +
+      "Datasets, experiments, traces, feedback, annotation queues and prompts. Errors have the body `{detail}`. `detail` is a " +
+      "message or, in a 422 response, a list of invalid fields. In version 2, errors are problem details (RFC 7807). Unknown fields and " +
       "query parameters are ignored.",
   },
   tags: [
     { name: "Experiments", description: "Experiments and their statistics. The API calls an experiment a session." },
     { name: "Datasets", description: "Collections of examples." },
     { name: "Examples", description: "Inputs and expected outputs." },
-    { name: "Traces", description: "Ingestion of runs, and model prices." },
+    { name: "Traces", description: "Model prices, and the ingestion of runs." },
     { name: "Runs", description: "Traced runs, and the runs of experiments." },
     { name: "Feedback", description: "Scores and comments on runs and experiments." },
     { name: "Comparison", description: "Experiment comparison." },

@@ -33,11 +33,11 @@ export const ExperimentRun = z
     child_run_ids: z
       .array(z.string())
       .nullable()
-      .openapi({ description: "IDs of all descendants. In lists, null for traced runs." }),
+      .openapi({ description: "IDs of all descendants. Null for a traced run in a list of runs." }),
     direct_child_run_ids: z
       .array(z.string())
       .nullable()
-      .openapi({ description: "IDs of the children. In lists, null for traced runs." }),
+      .openapi({ description: "IDs of the children. Null for a traced run in a list of runs." }),
     session_id: z.string(),
     reference_example_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),

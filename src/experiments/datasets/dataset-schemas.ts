@@ -30,7 +30,7 @@ export class DatasetSchemas {
       if (value === undefined || value === null) return [];
       return schema.faultsOf(value, this.#budget).map(({ path, message }) => ({
         loc: [...loc, field, ...path],
-        msg: `Value error, ${message} (according to the dataset's ${FIELDS[field]})`,
+        msg: `Value error, ${message} (checked against the dataset's ${FIELDS[field]})`,
         type: "value_error",
       }));
     });

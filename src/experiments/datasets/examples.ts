@@ -226,7 +226,7 @@ async function toVersionTime(read: Tx, dataset_no: number | undefined, as_of: As
   if (dataset_no !== undefined) return findVersionTime(read, dataset_no, as_of);
   if (as_of === LATEST || typeof as_of === "number") return findVersionTime(read, 0, as_of);
   const msg =
-    "Value error, a version tag other than latest requires a dataset: add the query parameter `dataset`, or use an ISO 8601 time in as_of";
+    "Value error, a version tag other than `latest` requires a dataset: add the query parameter `dataset`, or use an ISO 8601 time in `as_of`";
   throw new InvalidRequestError([{ loc: ["query", "as_of"], msg, type: "value_error", input: as_of }]);
 }
 

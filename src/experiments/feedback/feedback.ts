@@ -162,7 +162,7 @@ export async function feedbackTarget(
   const run_id = runOf(body);
   if (run_id === undefined) {
     if (body.session_id === undefined) {
-      const msg = "Value error, run_id is required; for feedback on an experiment, set session_id instead";
+      const msg = "Value error, run_id is missing; for feedback on an experiment, set session_id instead";
       throw new InvalidRequestError([{ loc: ["body"], msg, type: "value_error" }]);
     }
     const { experiment_no } = await getExperiment(tx, caller, body.session_id);

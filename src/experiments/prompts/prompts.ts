@@ -103,7 +103,7 @@ export const promptOperations = (database: Database) => ({
     const manifest = JSON.stringify(body.manifest);
     if (Buffer.byteLength(manifest) > MAX_MANIFEST_BYTES)
       throw new ApiError("invalid_request", {
-        reason: `The manifest is larger than ${MAX_MANIFEST_BYTES} bytes as JSON.`,
+        reason: `The JSON text of the manifest is larger than ${MAX_MANIFEST_BYTES} bytes.`,
       });
     const manifest_sha = sha256(canonical(body.manifest)).toString("base64");
     return writeUnique(database, async (tx) => {

@@ -34,7 +34,7 @@ export function unsearchableReason(object: object): string | undefined {
   };
   if (!isWithin(object, 1))
     return keys > MAX_SEARCHABLE.keys
-      ? `has more than ${MAX_SEARCHABLE.keys} keys in total (an object or a list within a list counts as a key)`
+      ? `has more than ${MAX_SEARCHABLE.keys} keys in total (each object or list in a list also counts as a key)`
       : `is nested more than ${MAX_SEARCHABLE.levels} levels deep`;
   return new TextEncoder().encode(JSON.stringify(object)).length > MAX_SEARCHABLE.bytes
     ? `is larger than ${MAX_SEARCHABLE.bytes} bytes as JSON`

@@ -188,7 +188,7 @@ export class Executor {
     this.#options.traces?.onHostLost(this.run);
     if (this.#stopping) return this.#settleWithoutHost();
     if (crashes + 1 >= MAX_CRASHES) {
-      const message = `The graph host failed ${crashes + 1} times while executing this run, most recently: ${reason}.`;
+      const message = `The graph host failed ${crashes + 1} times while executing this run. Reason for the last failure: ${reason}.`;
       return this.#settleWithoutHost({ error: "GraphHostError", message });
     }
     // 0.5 s, then 1 s: the cause of the crash may be temporary.

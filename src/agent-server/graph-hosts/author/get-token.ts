@@ -33,7 +33,7 @@ export async function getToken(config: GraphConfig, options: GetTokenOptions): P
   const request = config?.configurable?.[REQUEST_TOKEN_KEY] as RequestToken | undefined;
   if (typeof request !== "function")
     throw new Error(
-      "getToken works only in a Threadmill run. Pass it the config, which is the second argument of the node or tool.",
+      "getToken works only in a Threadmill run. Pass the config to getToken. The config is the second argument of the node or tool.",
     );
   const { provider, scopes, agent_scoped = true, token_id, message = defaultMessage(provider) } = options;
   if (typeof provider !== "string" || !isStringList(scopes))

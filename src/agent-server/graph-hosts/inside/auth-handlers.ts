@@ -28,7 +28,7 @@ async function authenticate(
   if (!request)
     return refuse(
       400,
-      "The request method (for example TRACE) or the URL is not supported. Use another method, or a URL without a user name or password.",
+      "This request method or this URL is not supported. Methods such as TRACE, and URLs that contain a user name or password, are refused.",
     );
   const returned = await auth.authenticate(request);
   if (!returned) return refuse(401, "Unauthorized");
@@ -52,7 +52,7 @@ function userOf(returned: unknown): AuthUser {
   const given = typeof returned === "string" ? { identity: returned } : (returned as Partial<AuthUser>);
   const { identity, permissions = [], is_authenticated = true, display_name = identity } = given;
   if (typeof identity !== "string" || identity === "" || identity.length > MAX_IDENTITY_LENGTH)
-    throw new Error(`authenticate must return an identity of 1 to ${MAX_IDENTITY_LENGTH} characters as a string`);
+    throw new Error(`authenticate must return the identity as a string of 1 to ${MAX_IDENTITY_LENGTH} characters`);
   if (!Array.isArray(permissions) || !permissions.every((permission) => typeof permission === "string"))
     throw new Error("authenticate must return the permissions as a list of strings");
   return { ...given, identity, permissions, is_authenticated, display_name: String(display_name) };
@@ -108,7 +108,7 @@ const isScalar = (value: unknown): boolean =>
 
 const invalidFilter = (name: string, value: unknown): Error =>
   new Error(
-    `the handler returned an invalid filter (${name}: ${JSON.stringify(value) ?? String(value)}). Return true, false, or an object of strings, numbers, booleans, null values and the operators $eq, $contains, $or and $and`,
+    `the handler returned an invalid filter (${name}: ${JSON.stringify(value) ?? String(value)}). Return true, false, or a filter object. Its values must be strings, numbers, booleans, null, or objects with the operators $eq and $contains. Its keys $or and $and take lists of filter objects`,
   );
 
 /** Headers that describe the body or the connection, which the service sets. */

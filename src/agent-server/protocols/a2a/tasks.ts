@@ -149,8 +149,8 @@ export class A2aTasks {
     if (thread?.status !== "interrupted")
       throw new UnsupportedOperationError(
         thread
-          ? `Task ${run_id} cannot be continued, because its thread has the status ${thread.status}. Send the message without taskId.`
-          : `Task ${run_id} is not waiting for input: its state is ${state}. Send the message without taskId.`,
+          ? `Task ${run_id} cannot be continued, because its thread has the status ${thread.status}. To start a new task, send the message without taskId.`
+          : `Task ${run_id} is not waiting for input: its state is ${state}. To start a new task, send the message without taskId.`,
       );
     return Object.values(JSON.parse(thread.interrupts) as Record<string, Interrupt[]>).flat();
   }

@@ -176,7 +176,7 @@ function failureOf(status: number, body: string): Error {
   if (status === 403 && verb !== undefined) {
     const rule = `{apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]}`;
     return new DeployError(
-      `The Kubernetes API denied a request: ${message}. Add this rule to the role of this service: ${rule}.`,
+      `The Kubernetes API denied a request: ${message}. Add this rule to the Kubernetes Role of this service: ${rule}.`,
     );
   }
   // Invalid objects, and objects that a quota or an admission policy refuses.

@@ -75,7 +75,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
     const reason =
       options.deploy_process === "off"
         ? ""
-        : ` Deployments of several workspaces would not be isolated from each other, because ${shared_reason}.`;
+        : ` Deployments of different workspaces would not be isolated from each other, because ${shared_reason}.`;
     throw new DeployError(
       `This service does not build from source (THREADMILL_DEPLOY_PROCESS=${options.deploy_process}).${reason} Deploy an image instead.`,
     );

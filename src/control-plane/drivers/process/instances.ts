@@ -121,7 +121,7 @@ export class Instances {
       const recorded = this.#recordExit({ ...record, process: identity }, exit);
       this.#exits.set(
         handleOf(identity),
-        recorded.catch((error) => log.warn({ error, instance_id }, "recording the exit of an instance failed")),
+        recorded.catch((error) => log.warn({ error, instance_id }, "could not record the exit of an instance")),
       );
       await this.#follow(spec);
       return refOf(record, identity);

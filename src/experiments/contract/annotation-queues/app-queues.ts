@@ -6,7 +6,7 @@ import { AnnotationQueue, QueueQuery } from "./queues.ts";
 const QueueOverview = AnnotationQueue.extend({
   items: z
     .object({ needs_my_review: z.int(), needs_others_review: z.int(), archived: z.int() })
-    .describe("Number of the queue's items in each section, as the caller sees them."),
+    .describe("Number of items in each section of the queue. The section of an item can differ between callers."),
 }).openapi("AnnotationQueueOverview");
 export type QueueOverview = z.output<typeof QueueOverview>;
 

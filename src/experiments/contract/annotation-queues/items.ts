@@ -88,10 +88,14 @@ const CountQuery = z.object({
   status: z.union([section, z.literal("all")]),
   start_time: time
     .optional()
-    .describe("If archived items are counted, counts only those archived after this time. Otherwise ignored."),
+    .describe(
+      "With the status `archived`, counts only items that were archived after this time. With any other status, this parameter is ignored.",
+    ),
   end_time: time
     .optional()
-    .describe("If archived items are counted, counts only those archived before this time. Otherwise ignored."),
+    .describe(
+      "With the status `archived`, counts only items that were archived before this time. With any other status, this parameter is ignored.",
+    ),
 });
 export type QueueCountQuery = z.output<typeof CountQuery>;
 

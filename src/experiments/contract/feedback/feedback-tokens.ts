@@ -74,7 +74,8 @@ export const feedbackTokenRoutes = {
     method: "get",
     path: "/feedback/tokens/{token}",
     operationId: "create_feedback_with_token_get",
-    summary: "Create feedback by opening a link, which contains a token and query parameters",
+    summary:
+      "Create feedback by opening a link. The path of the link contains a token, and its query parameters contain the feedback",
     security: [],
     request: {
       params,

@@ -58,8 +58,8 @@ export function rowOfCells(columns: readonly (Column | undefined)[], cells: read
 
 export const KNOWN_COLUMNS =
   "Valid columns: row_id, input or inputs.*, expected or expected_outputs.*, output or actual_outputs.*, score.* (numbers), " +
-  "value.* (labels), comment.*, latency (seconds), start_time, end_time, run_name, error, metadata.*. Also " +
-  "valid, with JSON in each cell: inputs, expected_outputs, actual_outputs, metadata, evaluation_scores.";
+  "value.* (labels), comment.*, latency (seconds), start_time, end_time, run_name, error, metadata.*. These " +
+  "columns are also valid, but each cell must contain JSON: inputs, expected_outputs, actual_outputs, metadata, evaluation_scores.";
 
 /** Fields whose value is the text of the cell. */
 const TEXT_FIELDS = ["row_id", "start_time", "end_time", "run_name", "error"];

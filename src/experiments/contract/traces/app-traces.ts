@@ -36,7 +36,9 @@ const Trace = z
     trace_id: z.string(),
     session_id: z
       .string()
-      .describe("ID of the session of the root run or, if that has not been received, of the first run."),
+      .describe(
+        "Session ID of the root run. If the root run has not been received, it is the session ID of the first run.",
+      ),
     status: runFields.status.describe("The status of the root run; `pending` if the root run has not been received."),
     version: z
       .string()
@@ -96,7 +98,7 @@ const UsageQuery = z
   })
   .refine(({ from, until, bucket_ms }) => until > from && until - from <= MAX_BUCKETS * bucket_ms * 1000, {
     path: ["until"],
-    error: `must be after \`from\`, and at most ${MAX_BUCKETS} times \`bucket_ms\` later`,
+    error: `must be after \`from\`, and the time between them must not exceed ${MAX_BUCKETS} times \`bucket_ms\``,
   })
   .openapi("UsageQuery");
 export type UsageQuery = z.output<typeof UsageQuery>;
@@ -117,7 +119,7 @@ const UsageOverTime = z
       .array(z.object({ assistant_id: z.string(), ...usageFields }))
       .describe("The 100 assistants with the most tokens."),
     incomplete_until: nullableTime.describe(
-      "Null if all traces were counted. Otherwise, only the 50,000 most recently started traces were counted, and this is the earliest of their start times.",
+      "Null if all traces were counted. Otherwise, only the 50,000 most recently started traces were counted, and the value is the earliest of their start times.",
     ),
   })
   .openapi("UsageOverTime", {

@@ -113,7 +113,7 @@ export const pricePageRoutes = {
     path: "/app/api/reprice",
     operationId: "repriceSession",
     summary:
-      "Recompute the costs of a project's runs with the current prices, except costs that clients sent. Each request processes traces for about two seconds; repeat the request with `after` until all traces are processed.",
+      "Use the current prices to recompute the costs of a project's runs. Costs that clients sent do not change. Each request processes traces for about two seconds; repeat the request with `after` until all traces are processed.",
     tags: ["Web app"],
     request: { body: jsonBody(Reprice) },
     responses: { 200: jsonResponse(Repriced, "The progress."), ...errors(400, 404) },

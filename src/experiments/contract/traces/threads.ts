@@ -47,7 +47,7 @@ export const threadRoutes = {
     method: "post",
     path: "/runs/group",
     operationId: "group_runs",
-    summary: "List the threads of a project, sorted by the start time of their last trace, newest first",
+    summary: "List the threads of a project. The thread with the most recently started trace comes first",
     request: { body: jsonBody(GroupQuery) },
     responses: {
       200: jsonResponse(z.object({ groups: z.array(Thread), total: z.int() }), "A page of threads."),

@@ -136,7 +136,7 @@ export class PostgresPool {
     if (size < this.#pool.options.max)
       this.#options.log.warn(
         { connections: size },
-        "Postgres rejected a new connection, because a connection limit is reached (such as max_connections)",
+        "Postgres rejected a new connection because a connection limit, such as max_connections, was reached",
       );
     this.#resize(size);
   }

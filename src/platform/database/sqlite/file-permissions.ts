@@ -25,7 +25,7 @@ export function restrictDataFolder(folder: string, log: Log): void {
   else if (exceeds(statSync(folder), MAX_FOLDER_MODE) && entries.length > 0)
     log.warn(
       { folder },
-      "data folder contains files that are not Threadmill's; its mode was not changed, so other users can list it",
+      "data folder contains files that do not belong to Threadmill; the folder's mode was not changed, so other users can list it",
     );
 }
 

@@ -171,7 +171,7 @@ function parseAt(text: string, from: number, what: string, before = ""): unknown
     const reason = error.message.replace(/ in JSON at position (\d+)( \(line.*\))?$/, (_, position) => {
       return ` at byte ${from + Buffer.byteLength(text.slice(0, Number(position))) - Buffer.byteLength(before)}`;
     });
-    throw new JsonError(`has an error: ${what} at byte ${from} ${reason}`);
+    throw new JsonError(`is invalid because ${what} at byte ${from} ${reason}`);
   }
 }
 

@@ -61,7 +61,7 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
       />
       <SchemaSection
         title="Metadata"
-        hint="Custom keys for finding assistants. They are also added to the metadata of each run. Keys that you remove here are not deleted, because saving merges metadata."
+        hint="Custom keys for finding assistants. They are also added to the metadata of each run. Saving adds and changes keys. It does not delete keys that you remove here."
         schema={null}
         value={draft.metadata}
         onChange={(metadata) => change("metadata", metadata)}

@@ -106,17 +106,17 @@ function ConfirmDeletion({
   const texts = {
     provider: {
       title: `Delete provider “${name}”?`,
-      text: "All tokens of users and agents for this provider are deleted and, if the provider supports it, revoked. Runs that request a token for this provider then fail.",
+      text: "All users' and agents' tokens for this provider are deleted. They are also revoked if the provider supports revocation. Runs that request a token for this provider then fail.",
       done: "Provider deleted",
     },
     tokens: {
       title: `Disconnect all your “${name}” accounts?`,
-      text: "Your tokens for this provider are deleted for all agents and, if the provider supports it, revoked. Pending authorizations are cancelled.",
+      text: "Your tokens for this provider are deleted for all agents. They are also revoked if the provider supports revocation. Pending authorizations are cancelled.",
       done: "All accounts disconnected",
     },
     token: {
       title: "Disconnect this account?",
-      text: "The account's token is deleted and, if the provider supports it, revoked. Runs that need a token for this account then pause until you authorize access again.",
+      text: "The account's token is deleted. It is also revoked if the provider supports revocation. Runs that need a token for this account then pause until you authorize access again.",
       done: "Account disconnected",
     },
   }[deletion?.of ?? "token"];

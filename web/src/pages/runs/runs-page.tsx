@@ -28,7 +28,7 @@ export function RunsPage() {
   return (
     <Page title="Runs">
       <EmptyState title="The runs of a deployment are listed per thread">
-        Open a thread to see and cancel its runs, see the{" "}
+        To see or cancel runs, open their thread. You can also see the{" "}
         <Link to="/threads" search={{ status: "error" }} className="text-accent-text underline">
           failed threads
         </Link>

@@ -17,7 +17,7 @@ const SCOPE_HINTS: Record<Scope, string> = {
   providers: "OAuth providers, including the URLs to which all users' tokens are sent",
   deployments: "Deployments, including building and running their code",
   service: "Act on behalf of other users",
-  admin: "All scopes, agents' tokens, deployment secrets, API keys and workspaces",
+  admin: "Everything that the other scopes permit. Also: agents' tokens, deployment secrets, API keys and workspaces",
 };
 
 export function NewKey({ onClose }: { onClose(): void }) {

@@ -74,7 +74,7 @@ export async function readProjectFile(
   return {
     folder,
     has_graphs: missing.length === 0,
-    missing: `${path} refers to at least one file that does not exist in the source: ${missing.join(", ")}.`,
+    missing: `${path} refers to files that do not exist in the source: ${missing.join(", ")}.`,
     python: isPython ? pythonOf(project, path) : undefined,
   };
 }
@@ -154,7 +154,7 @@ async function createEnvFile(env: unknown, folder: string, root: string, user: S
   const parent = dirname(file) === root ? root : await realPathWithin(root, dirname(file));
   if (!isBelow(root, file) || parent === undefined)
     throw new DeployError(
-      `If the field "env" of langgraph.json is a path, it must be within the source, in an existing folder.`,
+      `The path in the field "env" of langgraph.json must be within the source, in an existing folder.`,
     );
   if (user) await createEmptyFile(file, user);
   else await writeFile(file, "", { flag: "wx" }).catch(() => undefined);

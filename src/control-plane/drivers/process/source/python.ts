@@ -61,7 +61,7 @@ export async function installPython(
   if (base.user) await chownTreeIfRoot(folder, base.user);
   const known = await findComplete(folder, key);
   const environment = known ?? join(folder, `${key}.${randomBytes(8).toString("hex")}`);
-  if (known) io.log(infoLine("Using an existing Python environment with the same packages."));
+  if (known) io.log(infoLine("Using an existing Python environment with the packages of this project."));
   else await create(environment, interpreter, installation, project_folder, base, io);
   // Keeps pruneEnvironments() from removing it until the build is complete.
   await utimes(join(environment, COMPLETE), new Date(), new Date());
@@ -116,7 +116,7 @@ async function findInterpreter(wanted: string | undefined, { env, user }: Base):
     if (wanted ? version === wanted : VERSIONS.includes(version)) return { path: name, version };
   }
   throw new DeployError(
-    `The project is written in Python, but Python ${wanted ?? `${VERSIONS.at(-1)} to ${VERSIONS[0]}`} was not found in the PATH.`,
+    `The project is written in Python, but there is no Python ${wanted ?? `${VERSIONS.at(-1)} to ${VERSIONS[0]}`} on the PATH.`,
   );
 }
 

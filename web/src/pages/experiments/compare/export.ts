@@ -83,7 +83,7 @@ export function markdownOf({ shown, keys, differenceOf }: View, url: string): st
     (row) => `| ${row.map((cell) => cell.replaceAll("|", "\\|").replaceAll(/\s+/g, " ")).join(" | ")} |`,
   );
   const note =
-    "Differences from the baseline with 95 % confidence intervals. **Bold**: significant (p < 0.05 after Holm's correction for multiple comparisons, and the interval excludes 0).";
+    "In parentheses: the difference from the baseline, and the 95 % confidence interval of the difference. **Bold**: the difference is significant (p < 0.05 after Holm's correction for multiple comparisons, and the interval excludes 0).";
   return [...rows, "", note, "", url, ""].join("\n");
 }
 

@@ -18,7 +18,7 @@ const SYMBOLS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
   ["n.s.", "Not significant: p is 0.05 or more, or the interval contains 0"],
   [
     "n 192 of 200",
-    "Of the 200 examples with a score in at least one of the two experiments, the 192 with a score in both are compared",
+    "192 examples have a score in both experiments and are compared. 200 examples have a score in at least one of the two experiments",
   ],
   ["34 better", "Number of examples that scored better than in the baseline. Click to show them, largest change first"],
   [<Bars key="bars" />, "Distribution of the scores, from lowest to highest"],

@@ -101,7 +101,7 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
               >
                 {dataset.externally_managed
                   ? "Examples are created when experiments are uploaded to this dataset."
-                  : "Runs of traces can be added as examples."}
+                  : "Traced runs can be added as examples."}
               </EmptyState>
             )
           }

@@ -128,7 +128,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       </fieldset>
       <Field
         label="Assistant as evaluator"
-        hint="The assistant evaluates each output, for example as an LLM judge. Its input has the keys inputs, outputs and expected. It must return score or value, and optionally comment."
+        hint="The assistant evaluates each output, for example as an LLM judge. The assistant's input has the keys “inputs”, “outputs” and “expected”. The assistant must return “score” or “value”. It can also return “comment”."
       >
         {(props) => (
           <Select

@@ -72,7 +72,7 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
       title={`Example ${detail.data?.name ?? ""}`}
       description={
         at === undefined
-          ? "Not in the table with the current filters"
+          ? "The current filters exclude this example from the table"
           : `Row ${count(at + 1)} of ${count(rows.total)} in the table`
       }
       actions={

@@ -128,7 +128,7 @@ function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairCompar
   if (all === n_paired) return null;
   return (
     <span
-      title={`Compared: examples with a score in both experiments (${count(n_paired)}), out of those with a score in at least one (${count(all)})`}
+      title={`Examples with a score in both experiments: ${count(n_paired)}. Only these are compared. Examples with a score in at least one of the two experiments: ${count(all)}.`}
     >
       n {count(n_paired)}
       <span className={classes(compact && "sr-only")}> of {count(all)}</span>
