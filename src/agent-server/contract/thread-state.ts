@@ -22,7 +22,7 @@ import { checkpointRef } from "./run-schemas.ts";
 const stateSelect = repeated(
   z.string().regex(/^(values|next|tasks|metadata|created_at|checkpoint|parent_checkpoint|interrupts)$|^values\../, {
     error:
-      "must be values, next, tasks, metadata, created_at, checkpoint, parent_checkpoint, interrupts or values.<key>",
+      "must be one of `values`, `next`, `tasks`, `metadata`, `created_at`, `checkpoint`, `parent_checkpoint` and `interrupts`, or have the form `values.<key>`",
   }),
 ).openapi({ description: "State fields to return. Use `values.<key>` for a single key of `values`." });
 

@@ -36,7 +36,7 @@ export const revisionRoutes = {
 
   createRevision: createRoute({
     ...operation("create_revision", "post", "/v2/deployments/{deployment_id}/revisions"),
-    summary: "Create a revision, even if no field changes",
+    summary: "Update a deployment and always create a revision, even if the request changes nothing",
     tags,
     request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
     responses: { 201: jsonResponse(Revision, "The revision."), ...refusals(400, 404) },

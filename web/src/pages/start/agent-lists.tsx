@@ -31,7 +31,7 @@ export function WaitingThreads() {
       items={data?.pages.flat()}
       error={error}
       retry={refetch}
-      empty="Threads that wait for an approval or an answer appear here."
+      empty="Threads that are waiting for approval or an answer appear here."
       keyOf={keyOf}
     >
       {(thread) => (

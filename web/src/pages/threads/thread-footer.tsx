@@ -1,5 +1,5 @@
 import { CircleAlert, CirclePause, Play } from "lucide-react";
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { type RefObject, useLayoutEffect, useRef, useState } from "react";
 import type { ThreadState, ThreadTask } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Composer } from "./composer.tsx";
@@ -75,11 +75,12 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
 
 /**
  * Focuses the footer when an interrupt takes the place of the input, or the input that of an interrupt, because the element that was
- * focused is removed. The next Tab then reaches the first control of the footer instead of the side bar.
+ * focused is removed. The next Tab then reaches the first control of the footer instead of the side bar. A layout effect, because a Tab
+ * that is pressed between the removal and a passive effect would move the focus to the side bar.
  */
 function useFocusAfter(needsInput: boolean, box: RefObject<HTMLElement | null>) {
   const before = useRef(needsInput);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (before.current === needsInput) return;
     before.current = needsInput;
     if (document.activeElement === document.body) box.current?.focus({ preventScroll: true });

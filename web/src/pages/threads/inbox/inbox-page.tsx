@@ -90,7 +90,7 @@ function WaitingThreads() {
   if (!selected)
     return (
       <EmptyState title="Nothing needs your input">
-        Threads that are paused, or that wait for an approval or an answer, are listed here.
+        Threads that are waiting for approval or an answer, or are paused at a breakpoint, appear here.
       </EmptyState>
     );
   return (
