@@ -35,7 +35,7 @@ export function addConnectionMetrics(registry: Registry, { connections }: Databa
   if (!connections) return;
   new Gauge({
     name: "threadmill_database_connections",
-    help: "Active and idle Postgres connections of this process, and callers waiting for a connection, by state.",
+    help: "Postgres connections of this process in the states active and idle. The state waiting counts callers that are waiting for a connection.",
     labelNames: ["state"],
     registers: [registry],
     collect() {

@@ -92,7 +92,7 @@ export async function revokeKey(text: string, flags: Flags): Promise<void> {
   );
   if (count === 0) {
     throw new ConfigError(
-      `There is no API key with the ID "${key_id}". Run "threadmill keys list" to list the IDs; the ID is the part of a key between tmk_ and the next _.`,
+      `There is no API key with the ID "${key_id}". Run "threadmill keys list" to list the IDs; the ID is the part of a key between "tmk_" and the next "_".`,
     );
   }
   console.log(`Revoked API key ${key_id}.`);

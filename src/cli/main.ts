@@ -145,7 +145,7 @@ function addDeploymentCommands(program: Command): void {
   const rollback = "redeploy an earlier revision without rebuilding it";
   addServiceCommand(deployments, "rollback", rollback, [...WAIT_OPTIONS, JSON_OPTION])
     .argument("<deployment>", "deployment name or ID")
-    .argument("[revision]", "revision ID (default: the revision deployed before the current one)")
+    .argument("[revision]", "revision ID (default: the newest deployed revision that was created before the live one)")
     .action(serviceAction(async () => (await import("./deployments/deployments.ts")).rollBack));
   addServiceCommand(deployments, "delete", "delete a deployment and its threads", [JSON_OPTION])
     .argument("<deployment>", "deployment name or ID")
@@ -161,10 +161,10 @@ const UPLOAD_OPTIONS = [
   new Option("--dataset-id <id>", "dataset ID, instead of --dataset"),
   new Option("--description <text>", "experiment description"),
   new Option("--metadata <json>", "experiment metadata, as a JSON object").argParser(jsonObject),
-  new Option("--provider <id>", "for a promptfoo file: upload only this provider's results (ID or label)"),
+  new Option("--provider <id>", "for a promptfoo file: upload only the results of this provider (its ID or label)"),
   new Option(
     "--prompt <label>",
-    "for a promptfoo file: upload only this prompt's results (label, or beginning of the prompt text)",
+    "for a promptfoo file: upload only the results of this prompt (its label, or the beginning of its text)",
   ),
   new Option("--json", "print the service's response as JSON"),
 ];

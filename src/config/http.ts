@@ -32,7 +32,7 @@ export function readHeaders(
   const patterns = { includes: [] as string[], excludes: [] as string[] };
   for (const [key, value] of Object.entries(field)) {
     const list = Object.hasOwn(HEADER_FIELDS, key) ? HEADER_FIELDS[key] : undefined;
-    if (!list) throw wrong(`.${key}`, "is unknown: use includes and excludes");
+    if (!list) throw wrong(`.${key}`, 'is unknown: use "includes" and "excludes"');
     const isList =
       Array.isArray(value) && value.every((text) => typeof text === "string" && /^[\w!#$%&'*+.^`|~-]+$/.test(text));
     if (value !== null && !isList)

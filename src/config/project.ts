@@ -141,7 +141,7 @@ export function readEnvField(field: unknown, project_dir: string, file: string, 
     );
   }
   if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
-  throw new ConfigError(`${file}: the field "env" must be a file path, an object, or a list of names.`);
+  throw new ConfigError(`${file}: the field "env" must be a file path, an object, or a list of variable names.`);
 }
 
 export function readPrefix(value: unknown, file: string): string {
@@ -298,7 +298,7 @@ function originsOf(texts: readonly string[], where: string): string[] {
     if (origin === "null" ? /^[a-z][a-z0-9+.-]*:\/\/[^/]+$/.test(text) : text.replace(/\/$/, "") === origin)
       return text.replace(/\/$/, "");
     throw new ConfigError(
-      `${where} must be * or a list of origins such as https://app.example, but contains "${text}".`,
+      `${where} must contain only origins, such as https://app.example, or "*" for all origins, but contains "${text}".`,
     );
   });
 }

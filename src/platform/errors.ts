@@ -5,20 +5,20 @@ export const ERRORS = {
   websocket_required: [426, "Open a WebSocket at this path, or send a POST request for server-sent events."],
   body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
   unsupported_media_type: [415, "A request from a web page must have the content type application/json."],
-  unauthorized: [
-    401,
-    "A valid API key or JWT is required as a bearer token, or a valid API key in the header X-Api-Key.",
-  ],
+  unauthorized: [401, "A valid API key or JWT is required as a bearer token, or a valid API key in X-Api-Key."],
   access_ended: [401, "{reason}"],
   too_many_open: [
     429,
-    "The user {user_id} has reached the limit of {max} open streams and requests that wait for a result: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
+    "The user {user_id} has reached the limit of {max} open streams and requests that are waiting for a result: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
   ],
   too_many_open_in_workspace: [
     429,
-    "The workspace has reached the limit of {max} open streams and requests that wait for a result: close some of them, or raise THREADMILL_MAX_OPEN_PER_WORKSPACE.",
+    "The workspace has reached the limit of {max} open streams and requests that are waiting for a result: close some of them, or raise THREADMILL_MAX_OPEN_PER_WORKSPACE.",
   ],
-  upload_limit_reached: [429, "{sender} has reached the limit of {max} bytes per minute: wait, or raise {setting}."],
+  upload_limit_reached: [
+    429,
+    "{sender} has reached the limit of {max} bytes of request bodies per minute: wait, or raise {setting}.",
+  ],
   too_many_pending: [
     429,
     "{owner} has reached the limit of {max} pending runs: try again when some of them have started, or raise {setting}.",
@@ -30,7 +30,7 @@ export const ERRORS = {
   auth_refused: [401, "{reason}"],
   encryption_context_invalid: [
     422,
-    "The header X-Encryption-Context must be a JSON object in base64, with at most {limit} characters.",
+    "The header X-Encryption-Context must be a base64-encoded JSON object of at most {limit} characters.",
   ],
   encryption_failed: [422, "The encryption module of the project failed: {reason} See the server's log for details."],
   auth_failed: [500, "The authentication module of the project failed. See the server's log for details."],
@@ -102,7 +102,7 @@ export const ERRORS = {
   ui_failed: [502, "The UI components could not be built: {reason}"],
   language_mismatch: [
     409,
-    'The state of this thread was written by a {written} graph, and "{graph_id}" is a {language} graph. Use a new thread.',
+    'The state of this thread was written by a {written} graph, but "{graph_id}" is a {language} graph. Use a new thread.',
   ],
   graph_failed: [422, "The graph's code failed: {reason}"],
   dataset_not_found: [404, "Dataset not found"],
@@ -227,7 +227,7 @@ export const ERRORS = {
   push_token_source: [400, "Push tokens are only available for 'internal_docker' source deployments."],
   no_registry: [
     400,
-    "This service has no image registry: push the image to another registry, and set source_revision_config.image_uri with PATCH.",
+    "This service has no image registry: push the image to your own registry, and set source_revision_config.image_uri with PATCH.",
   ],
   upload_refused: [403, "The upload URL is unknown, was already used, or has expired: request a new URL."],
   upload_incomplete: [

@@ -106,7 +106,7 @@ describe("a mistake in the configuration", () => {
       "0",
     ]);
     expect(status).toBe(2);
-    expect(stderr).toContain(`is in use. The process that opened it last is ${server.child.pid}.`);
+    expect(stderr).toContain(`is in use. It was last opened by process ${server.child.pid}.`);
   });
 
   it("a database of a newer version is refused", async () => {

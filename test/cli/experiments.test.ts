@@ -373,7 +373,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "a.jsonl",
         lines({ ...FRANCE, latency: "2s" }),
         DATASET,
-        'line 1: latency must be a number of seconds that is at least 0 and less than 1,000,000,000, but is "2s"',
+        'line 1: latency (in seconds) must be a number that is at least 0 and less than 1,000,000,000, but is "2s"',
       ],
       ["nothing", "a.jsonl", "\n", DATASET, "a.jsonl: the file contains no rows"],
       ["no rows", "a.csv", "input,output\n", DATASET, "a.csv: the file contains no rows"],

@@ -225,7 +225,7 @@ describe("a data folder", () => {
 
   it("that is shared is refused to a process that needs it exclusively", async () => {
     await start("--share-data");
-    await expect(start()).rejects.toThrow(/is in use\. The process that opened it last is \d+\./);
+    await expect(start()).rejects.toThrow(/is in use\. It was last opened by process \d+\./);
   });
 
   it("that one process holds exclusively is refused to processes that share", async () => {

@@ -421,7 +421,7 @@ describe("a FilterError states the position and the error", () => {
     ["eq§", 'expected "(", found the end.'],
     ['eq(§latencyy, "5s")', '"latencyy" is not a field of a run; the fields are id, name, status,'],
     ['eq(§__proto__, "5s")', '"__proto__" is not a field of a run'],
-    ['eq(§"name", "a")', 'expected a field without quotes, found the string "name".'],
+    ['eq(§"name", "a")', 'expected a field name without quotes, found the string "name".'],
     ['eq(name §",", "a")', 'expected ",", found the string ",".'],
     ["eq(name§)", 'expected ",", found ")".'],
     ['eq(name, "a"§', 'expected ")", found the end.'],

@@ -101,7 +101,7 @@ it.each([
     /http\.configurable_headers\.includes must be a list of header names/,
   ],
   [{ logging_headers: { includes: ["x a"] } }, /http\.logging_headers\.includes must be a list of header names/],
-  [{ logging_headers: { only: [] } }, /http\.logging_headers\.only is unknown: use includes and excludes/],
+  [{ logging_headers: { only: [] } }, /http\.logging_headers\.only is unknown: use "includes" and "excludes"/],
 ])("%j is refused", async (http, message) => {
   await expect(start(http)).rejects.toThrow(message);
 });

@@ -53,7 +53,7 @@ describe.each(databases)("Python graphs together with JavaScript graphs on %s", 
       const refused = {
         status: 409,
         body: {
-          detail: `The state of this thread was written by a ${written} graph, and "${other}" is a ${language} graph. Use a new thread.`,
+          detail: `The state of this thread was written by a ${written} graph, but "${other}" is a ${language} graph. Use a new thread.`,
         },
       };
       for (const rest of ["", "/wait", "/stream"])

@@ -230,7 +230,7 @@ describe("building source with the rights of the service", () => {
     for (const name of ["one", "two"])
       await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
     await expect(build()).rejects.toThrow(
-      isRoot ? /all deployments run as the user nobody/ : /the service does not run as root/,
+      isRoot ? /all deployments run as the user nobody/ : /the service is not running as root/,
     );
   });
 

@@ -159,7 +159,7 @@ describeInBrowser("the frame of an open service", () => {
     "explains an invalid ID in the address, without a useless retry: %s",
     async (path) => {
       const page = await web.open(path, { refused: [404, 422] });
-      await page.getByRole("alert").getByText("The address of this page has an invalid ID").waitFor();
+      await page.getByRole("alert").getByText("The address of this page contains an invalid ID").waitFor();
       expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     },
   );

@@ -37,14 +37,14 @@ export const connectionRoutes = {
   removeConnection: createRoute({
     ...operation("remove_connection", "delete", "/v2/auth/agents/{agent_id}/connections/{connection_id}"),
     summary: "Disconnect an agent from a token",
-    description: "An agent-owned token that has no other connections is deleted as well.",
+    description: "If the token is agent-owned and has no other connections, it is deleted as well.",
     request: { params: agentParams.extend({ connection_id: z.string() }) },
     responses: { 204: { description: "The connection is deleted." }, ...refusals(404) },
   }),
   putAgentToken: createRoute({
     ...operation("upsert_agent_provider_token", "post", "/v2/auth/agents/{agent_id}/providers/{provider_id}/tokens"),
     summary:
-      "Store an agent-owned token and connect the agent to it. The agent's previous connections for the provider are deleted, except connections to the tokens of users other than the caller",
+      "Store an agent-owned token and connect the agent to it. The agent's previous connections for the provider are deleted, except connections to other users' tokens",
     request: { params: agentParams.extend({ provider_id: providerId }), body: jsonBody(AgentToken) },
     responses: {
       201: jsonResponse(AgentConnection, "The connection between the agent and the new token."),

@@ -33,7 +33,7 @@ export const AuthenticateRequest = z
     }),
     is_default: withDefault(laxBoolean, true).openapi({
       description:
-        "Whether a new token becomes the user's default token for the provider. The user's first token always does.",
+        "Whether a new token becomes the user's default token for the provider. The user's first token for a provider always becomes the default.",
     }),
   })
   .openapi("AuthenticateRequest");

@@ -28,7 +28,7 @@ export const authServiceDocument = {
   },
   tags: [
     { name: "Auth Service (v2)", description: "OAuth providers, flows and users' tokens." },
-    { name: "Agent Connections (v2)", description: "Permissions of agents to use tokens." },
+    { name: "Agent Connections (v2)", description: "Permissions for agents to use tokens." },
   ],
 };
 

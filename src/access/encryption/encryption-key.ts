@@ -32,6 +32,6 @@ export function parseEncryptionKey(text: string, where: string): EncryptionKey {
 
 export function requireKeys(keys: readonly EncryptionKey[], where: string): readonly EncryptionKey[] {
   if (keys.length === 0)
-    throw new ConfigError(`${where} has no encryption key: generate a key with "${KEY_GENERATION_COMMAND}".`);
+    throw new ConfigError(`${where} contains no encryption key: generate a key with "${KEY_GENERATION_COMMAND}".`);
   return keys;
 }

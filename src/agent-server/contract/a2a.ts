@@ -25,7 +25,7 @@ const part = z.object({
       z.object({ $case: z.literal("raw"), value: z.instanceof(Uint8Array) }),
       z.object({ $case: z.literal("data"), value: z.unknown() }),
     ],
-    "must contain text, raw, url or data",
+    "must contain `text`, `raw`, `url` or `data`",
   ),
 });
 export type A2aPart = z.output<typeof part>;
@@ -88,7 +88,7 @@ export type TaskList = z.output<typeof taskList>;
 
 const card = jsonResponse(
   jsonObject,
-  "The agent card. The request header `A2A-Version` selects the version of its format. Without this header, version 0.3 is used.",
+  "The agent card. The request header `A2A-Version` selects the version of the card's format. Without this header, version 0.3 is used.",
 );
 
 export const a2aRoutes = routeGroup("A2A", {
@@ -112,7 +112,7 @@ export const a2aRoutes = routeGroup("A2A", {
       query: z.object({
         assistant_id: assistantId.optional().openapi({
           description:
-            "Required if the project has several graphs. If it has only one, that graph's default assistant is used.",
+            "Required if the project has several graphs. Default for a project with one graph: the graph's default assistant.",
         }),
       }),
     },

@@ -31,7 +31,7 @@ const binaryPart = z
     url: optional(z.string()),
     data: optional(z.string()),
   })
-  .refine(({ url, data }) => url !== undefined || data !== undefined, "must contain url or data");
+  .refine(({ url, data }) => url !== undefined || data !== undefined, "must contain `url` or `data`");
 
 const part = z.discriminatedUnion("type", [textPart, mediaPart, binaryPart]);
 export type AgUiPart = z.output<typeof part>;
@@ -73,7 +73,7 @@ const resumeEntry = z.object({
 const forwardedProps = z.object({
   command: optional(command).openapi({
     description:
-      "Command for the graph. If its `resume` is a string that contains JSON, the string is parsed. The `resume` field of the request takes precedence.",
+      "Command for the graph. If `command.resume` is a string that contains JSON, the string is parsed. The request's own field `resume` takes precedence over the command.",
   }),
   config: withDefault(Config, {}),
   context: optional(jsonObject).openapi({ description: "Static context of the graph (`context` of a run)." }),

@@ -37,7 +37,7 @@ export const RunOverviewItem = z
     status: RunStatus,
     multitask_strategy: MultitaskStrategy,
     is_stateless: z.boolean().openapi({
-      description: "Whether the run is stateless and its hidden thread is deleted when the run ends.",
+      description: "Whether the run is stateless. The hidden thread of a stateless run is deleted when the run ends.",
     }),
     attempt: z.int().openapi({ description: "Number of attempts." }),
     stopping: nullable(CancelAction).openapi({

@@ -45,7 +45,8 @@ export const agentServerInfo = {
     { name: "Threads", description: "Conversations: state, history, checkpoints." },
     {
       name: "Thread Protocol",
-      description: "Version 2 of streaming. Clients send commands to a thread and receive the events of all its runs.",
+      description:
+        "Version 2 of the streaming protocol. Clients send commands to a thread and receive the events of all its runs.",
     },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
     {

@@ -50,7 +50,7 @@ export const OnDisconnect = z.enum(["cancel", "continue"]).openapi("OnDisconnect
 export type OnDisconnect = z.infer<typeof OnDisconnect>;
 
 /** Node names, or `*` for every node. */
-const nodes = optional(z.union([z.literal("*"), z.array(z.string())], 'must be "*" or a list of nodes'));
+const nodes = optional(z.union([z.literal("*"), z.array(z.string())], 'must be "*" or a list of node names'));
 
 /** {@link WebhookPolicy} decides which URLs are accepted. */
 const webhook = z
@@ -131,7 +131,7 @@ export const statelessRunCreate = z
     ...shared,
     on_completion: withDefault(z.enum(["delete", "keep"]), "delete").openapi({
       description:
-        "What to do with the run's thread when the run ends. With `delete`, the thread is deleted and is never visible. With `keep`, it is visible from the start.",
+        "What to do with the run's thread when the run ends. With `delete`, the thread is hidden during the run and is then deleted. With `keep`, the thread is visible from the start of the run.",
     }),
   })
   .openapi("StatelessRunCreate");

@@ -63,7 +63,7 @@ const statelessParams = z.object({ run_id: uuid });
 const waitQuery = z.object({
   cancel_on_disconnect: queryCancel.optional().openapi({
     description:
-      "Cancels the run if this client disconnects and no client joins the run or its stream within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
+      "Cancels the run if this client disconnects and no client joins the run or its stream within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). The value can also be `cancel` (the same as true) or `continue` (the same as false).",
   }),
   on_disconnect: OnDisconnect.optional().openapi({ description: "Alternative to `cancel_on_disconnect`." }),
 });
@@ -76,11 +76,9 @@ const streamQuery = waitQuery.extend({
 });
 
 const joinStreamQuery = waitQuery.extend({
-  stream_mode: repeated(StreamMode)
-    .optional()
-    .openapi({
-      description: "Returns only events of these modes. `metadata`, `error` and `gap` events are always returned.",
-    }),
+  stream_mode: repeated(StreamMode).optional().openapi({
+    description: "Returns only events of these modes. `metadata`, `error` and `gap` events are always returned.",
+  }),
 });
 
 const resumeHeaders = z.object({
@@ -198,7 +196,7 @@ export const runRoutes = routeGroup("Thread Runs", {
     path: "/threads/{thread_id}/runs/{run_id}/cancel",
     summary: "Cancel a run",
     description:
-      "`interrupt` keeps the run and its checkpoints. `rollback` deletes both and restores the thread. A run that has ended " +
+      "`interrupt` keeps the run and its checkpoints. `rollback` deletes both and resets the thread to its state before the run. A run that has ended " +
       "or is paused cannot be cancelled.",
     request: {
       params: runParams,

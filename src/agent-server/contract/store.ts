@@ -62,7 +62,7 @@ const MAX_TTL_MINUTES = 52_560_000;
 
 /** Path to texts in a value: field names and array indexes, such as `chapters[*].text`; `$` is the whole value. */
 export const TEXT_PATH = /^(\$|[^.[\]{}$]+(\[(\*|-?\d{1,9})\])*(\.[^.[\]{}]+(\[(\*|-?\d{1,9})\])*)*)$/;
-export const INVALID_PATH = "must be $ or a path such as title, chapters[*].text or authors[0].name";
+export const INVALID_PATH = "must be `$` or a path such as `title`, `chapters[*].text` or `authors[0].name`";
 
 const indexed = z
   .union([z.literal(false), z.array(z.string().max(500).regex(TEXT_PATH, INVALID_PATH)).max(50)])

@@ -32,7 +32,7 @@ export const eventSelection = z
     }),
     since: optional(z.int().min(0)).openapi({
       description:
-        "`seq` of the last event that the client has received. The stream continues after this event; with the value 0, it contains all stored events. Without `since`, the stream starts with the most recently started run, or with earlier runs that ended less than 10 s ago. If an active run was created after the most recently started run ended, the stream starts with this active run instead.",
+        "`seq` of the last event that the client has received. The stream continues after this event; with the value 0, it contains all stored events. Without `since`, the stream starts with the most recently started run, or with earlier runs that ended less than 10 s ago. If the most recently started run has ended and an active run was created after its end, the stream starts with this active run instead.",
     }),
   })
   .openapi("EventSelection");
@@ -132,7 +132,7 @@ export const threadProtocolRoutes = routeGroup("Thread Protocol", {
     path: "/threads/{thread_id}/stream/events",
     summary: "Send commands and receive events through a WebSocket",
     description:
-      "Each message of the client is one command. `subscription.subscribe` takes an event selection as its parameters and streams the matching events until `subscription.unsubscribe`.",
+      "Each message from the client is one command. `subscription.subscribe` takes an event selection as its parameters and streams the matching events until `subscription.unsubscribe`.",
     request: { params: threadParams },
     responses: { 101: { description: "The WebSocket is open." }, ...errorResponses(422) },
   },

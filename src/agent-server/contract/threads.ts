@@ -42,7 +42,7 @@ export const threadPrune = z
   .object({
     thread_ids: z.array(uuid).max(1000),
     strategy: withDefault(pruneStrategy, "delete").openapi({
-      description: "`delete` deletes the threads, `keep_latest` only their old checkpoints.",
+      description: "`delete` deletes the threads. `keep_latest` deletes only their old checkpoints.",
     }),
   })
   .openapi("ThreadPrune");

@@ -2,7 +2,9 @@ import { z } from "@hono/zod-openapi";
 import { errorResponses, jsonBody } from "../../platform/contract/fields.ts";
 import { routeGroup } from "../../platform/contract/operation.ts";
 
-const namespace = z.string().openapi({ description: "Key of `ui` in langgraph.json, usually the name of a graph." });
+const namespace = z
+  .string()
+  .openapi({ description: "Key in the `ui` object of langgraph.json, usually the name of a graph." });
 
 const MAX_NAME = 200;
 

@@ -173,7 +173,7 @@ export class Rescue {
     const scoped = this.#options.database.encryption?.scoped();
     if (scoped) await openRun(scoped, run);
     const database = scoped ?? this.#options.database;
-    const message = `The process executing the run exited or stopped responding in the last attempt (attempt ${run.attempt}).`;
+    const message = `The process that was executing the run exited or stopped responding during the last allowed attempt (attempt ${run.attempt}).`;
     const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
     const state = run.cancel_action === "rollback" ? undefined : await readState(run);
     const ended = error ? "error" : "aborted";

@@ -75,7 +75,7 @@ export class RunMetrics {
     });
     new Gauge({
       name: "threadmill_run_readers",
-      help: "Open requests to this process that stream a run or wait for it to end.",
+      help: "Open requests to this process that are streaming a run or waiting for it to end.",
       registers,
       collect() {
         this.set(readers());

@@ -48,7 +48,7 @@ function backendOf(config: Config, log: Log, { name, exporter, protocol, ...sign
   if (text === undefined || config.otlp_disabled || exporter === "none") return undefined;
   const url = URL.parse(signal.endpoint ?? `${text.replace(/\/+$/, "")}/v1/${name}`);
   const refuse = (reason: string) => void log.warn({ endpoint: text, reason }, `${name} are not exported`);
-  if (exporter !== "otlp") return refuse(`the exporter is ${exporter}, not otlp`);
+  if (exporter !== "otlp") return refuse(`the exporter is "${exporter}", but only "otlp" is supported`);
   if (!url || !/^https?:$/.test(url.protocol)) return refuse("the endpoint is not an http or https URL");
   if (protocol !== "http/protobuf" && protocol !== "http/json")
     return refuse(`the protocol ${protocol} is not supported: use http/protobuf or http/json`);

@@ -58,7 +58,7 @@ async function archiveProject({ folder }: Project): Promise<SourceArchive> {
   const archive = await createArchive(folder, paths);
   printProgress(`Packed ${paths.length} files from ${folder} (${(archive.bytes / MEGABYTE).toFixed(1)} MB).`);
   if (archive.bytes > LARGE_BYTES)
-    printProgress("The upload is large: exclude unneeded files with a .dockerignore file.");
+    printProgress("The upload is large: use a .dockerignore file to exclude unneeded files.");
   return archive;
 }
 

@@ -143,7 +143,9 @@ export async function createArchive(folder: string, paths: readonly string[]): P
     await create({ gzip: true, portable: true, noDirRecurse: true, cwd: folder, file }, names);
     const { size: bytes } = await stat(file);
     if (bytes > MAX_ARCHIVE_BYTES)
-      throw new CommandError("The compressed source exceeds 200 MB: exclude unneeded files with a .dockerignore file.");
+      throw new CommandError(
+        "The compressed source exceeds 200 MB: use a .dockerignore file to exclude unneeded files.",
+      );
     return { file, bytes, remove };
   } catch (error) {
     await remove();
@@ -179,7 +181,7 @@ async function addFile(root: string, path: string, found: SourceFiles): Promise<
   found.bytes += (await stat(join(root, path))).size;
   if (found.paths.length > MAX_FILES || found.bytes > MAX_SOURCE_BYTES)
     throw new CommandError(
-      `${root} contains more than ${MAX_FILES} files or more than 1 GB of data: exclude unneeded files with a .dockerignore file.`,
+      `${root} contains more than ${MAX_FILES} files or more than 1 GB of data: use a .dockerignore file to exclude unneeded files.`,
     );
 }
 

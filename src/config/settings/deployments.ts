@@ -17,7 +17,7 @@ export const deploymentSettings = {
   reconciles: setting("THREADMILL_RECONCILES", enabled, {
     default: "1",
     meaning:
-      "Whether this process builds, starts and monitors deployments. With `0`, it only routes requests to deployments that other processes on the same database manage.",
+      "Whether this process builds, starts and monitors deployments. With `0`, it only routes requests to deployments that are managed by other processes using the same database.",
   }),
   deploy_process: setting("THREADMILL_DEPLOY_PROCESS", oneOf(["on", "off", "auto"]), {
     default: "auto",
@@ -27,7 +27,7 @@ export const deploymentSettings = {
   deploy_user: setting("THREADMILL_DEPLOY_USER", readDeployUser, {
     default: USER_IDS,
     meaning:
-      "If the service runs as root: a range of user IDs, from which each deployment gets its own ID for builds and instances, or the name of one user for all deployments.",
+      "Users of builds and instances if the service runs as root. With a range of user IDs, each deployment gets its own ID from the range. With a user name, all deployments use that user.",
   }),
   deploy_builds: setting("THREADMILL_DEPLOY_BUILDS", integer(1, 64), {
     default: "1",
@@ -52,7 +52,7 @@ export const deploymentSettings = {
   }),
   orphan_ms: setting("THREADMILL_DEPLOY_ORPHAN_TIMEOUT", duration(1, 365 * 86_400_000), {
     default: "24h",
-    meaning: "If no control plane runs for this time, the instances of the process driver stop.",
+    meaning: "The instances of the process driver stop when no control plane has been running for this long.",
   }),
   deployment_log_retention_ms: setting("THREADMILL_DEPLOYMENT_LOG_RETENTION", duration(0, MAX_RETENTION_MS), {
     default: "7d",
@@ -92,13 +92,13 @@ export const deploymentSettings = {
     meaning: "Path of a kubeconfig file whose current context selects the cluster of the Kubernetes driver.",
   }),
   kubernetes_namespace: setting("THREADMILL_KUBERNETES_NAMESPACE", readObjectName, {
-    shown_default: "the namespace of the context or of the service's pod",
+    shown_default: "the namespace of the kubeconfig's current context or of the service's pod",
     meaning: "Namespace in which the Kubernetes driver creates instances.",
   }),
   kubernetes_pull_secrets: setting("THREADMILL_KUBERNETES_PULL_SECRETS", readObjectNames, {
     default: "",
     meaning:
-      "Comma-separated names of Secrets with the credentials to pull images. They must be in the namespace of the instances.",
+      "Comma-separated names of Secrets with the credentials to pull images. The Secrets must be in the namespace of the instances.",
   }),
   kubernetes_service_account: setting("THREADMILL_KUBERNETES_SERVICE_ACCOUNT", readObjectName, {
     shown_default: "no access to the Kubernetes API",

@@ -22,7 +22,7 @@ export const limitSettings = {
   max_open_per_user: setting("THREADMILL_MAX_OPEN_PER_USER", count, {
     default: "2000",
     meaning:
-      "Maximum number of open streams and of requests that wait for a result. They are counted together, separately for each user and process. The limit applies to callers with a JWT or with a key in the database, and to users of an authentication module. It does not apply to callers with a key from `API_KEYS`, or to a service without authentication.",
+      "Maximum number of open streams and of requests that are waiting for a result. They are counted together, separately for each user and process. The limit applies to callers with a JWT or with a key in the database, and to users of an authentication module. It does not apply to callers with a key from `API_KEYS`, or to a service without authentication.",
   }),
   max_open_per_workspace: setting("THREADMILL_MAX_OPEN_PER_WORKSPACE", count, {
     meaning: "Like `THREADMILL_MAX_OPEN_PER_USER`, but for all users of a workspace together.",
@@ -52,7 +52,7 @@ export const limitSettings = {
   }),
   workspace_weights: setting("THREADMILL_WORKSPACE_WEIGHTS", weights, {
     meaning:
-      "Comma-separated weights of workspaces, each as `<workspace id>=<number>`. A workspace that is not listed has the weight 1. With this setting, workspaces with pending runs take turns in the order of their IDs. In its turn, a workspace starts at most as many runs as its weight.",
+      "Comma-separated weights of workspaces, each as `<workspace id>=<number>`. A workspace that is not listed has the weight 1. With this setting, workspaces with pending runs take turns in the order of their IDs. On each turn, a workspace starts at most as many runs as its weight.",
   }),
   max_deployments: setting("THREADMILL_MAX_DEPLOYMENTS", count, {
     meaning: "Maximum number of deployments in a workspace, except those that are being deleted.",

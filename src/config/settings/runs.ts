@@ -25,7 +25,7 @@ export const runSettings = {
   python_spare: setting("THREADMILL_PYTHON_SPARE", enabled, {
     default: "1",
     meaning:
-      "Keep one spare Python process that has imported LangGraph, for reloads and to replace lost hosts. It uses 70 MB.",
+      "Keep one spare Python process for reloads and for replacing lost hosts. The spare process has already imported LangGraph and uses 70 MB.",
   }),
   jobs_per_worker: setting("N_JOBS_PER_WORKER", integer(1, 10_000), {
     visibility: "public",
@@ -54,7 +54,7 @@ export const runSettings = {
   cron_missed: setting("THREADMILL_CRON_MISSED", oneOf(["skip", "last"]), {
     default: "skip",
     meaning:
-      "What to do when a cron missed scheduled times by more than a minute, for example because no process was running. `skip` creates no run. `last` creates one run for all missed times together.",
+      "What to do when scheduled times of a cron passed more than a minute ago without a run, for example because no process was running. `skip` creates no run. `last` creates one run for all missed times together.",
   }),
   webhook_keys: setting("THREADMILL_WEBHOOK_SECRET", readWebhookKeys, {
     default: "",
@@ -66,7 +66,7 @@ export const runSettings = {
   shutdown_grace_ms: setting("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", seconds, {
     default: "20",
     meaning:
-      "Grace period in seconds for runs, and for requests that are routed to deployments, to finish when the service stops. Remaining runs then get the same period again, at least 1 s, to finish their current step.",
+      "Grace period in seconds in which runs, and requests that are routed to deployments, can finish when the service stops. Remaining runs then get the same period again, at least 1 s, to finish their current step.",
   }),
   cancel_grace_ms: setting("THREADMILL_CANCEL_GRACE", duration(), {
     default: "5s",

@@ -161,7 +161,7 @@ export function requireRole(
     );
   if (workers > 0 && role !== "all")
     refuse(
-      `worker processes are not possible with the role ${role}. Omit the role (--role or THREADMILL_ROLE) or the workers (--workers or THREADMILL_WORKERS).`,
+      `worker processes require the role "all", not "${role}". Omit the role (--role or THREADMILL_ROLE) or the workers (--workers or THREADMILL_WORKERS).`,
     );
   // Worker processes are on the machine of the data folder.
   if (!database_url && workers === 0 && !share_data)

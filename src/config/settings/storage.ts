@@ -19,7 +19,7 @@ export const storageSettings = {
     secret: true,
     shown_default: "none",
     meaning:
-      "URL of a PgBouncer in transaction mode for the Postgres database of `--database-url`. All connections use PgBouncer, except the connections of deployments and one notification connection per process. These connections use `--database-url`.",
+      "URL of a PgBouncer in transaction mode for the Postgres database of `--database-url`. The connections of deployments and one notification connection per process use `--database-url`. All other connections use PgBouncer.",
   }),
   data_dir: setting(["--data <folder>", "THREADMILL_DATA"], (folder) => resolve(folder), {
     visibility: "public",

@@ -6,7 +6,9 @@ const fraction: Read<number> = (value, name) => {
   if (value === "on" || value === "off") return value === "on" ? 1 : 0;
   const number = Number(value);
   if (value.trim() !== "" && number >= 0 && number <= 1) return number;
-  throw new ConfigError(`${name} must be on, off, or a fraction of the runs from 0.0 to 1.0, but is "${value}".`);
+  throw new ConfigError(
+    `${name} must be "on", "off", or a number from 0.0 to 1.0 (the fraction of runs to trace), but is "${value}".`,
+  );
 };
 
 /** Settings for tracing agent runs and exporting traces. Variables that begin with `OTEL` are the standard ones of OpenTelemetry. */
@@ -15,7 +17,7 @@ export const tracingSettings = {
     visibility: "public",
     shown_default: "`on` with `dev`, `0.1` with `serve`",
     meaning:
-      "Whether agent runs are stored as [traces](tracing.md#runs-of-agents): `on`, `off`, or a fraction of the runs such as `0.1`. Runs that set `langsmith_tracer` are traced unless the value is `off`.",
+      "Whether agent runs are stored as [traces](tracing.md#runs-of-agents): `on`, `off`, or the fraction of runs to store, such as `0.1`. Runs that set `langsmith_tracer` are traced unless the value is `off`.",
   }),
   tracing_project: setting("THREADMILL_TRACING_PROJECT", text, {
     shown_default: "the name of the graph",

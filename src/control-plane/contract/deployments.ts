@@ -146,7 +146,7 @@ export const deploymentRoutes = {
   createDeployment: createRoute({
     ...operation("create_deployment", "post", "/v2/deployments"),
     summary:
-      "Create a deployment and its first revision. If the source is internal_source or internal_docker and source_revision_config is empty, only the deployment is created",
+      "Create a deployment and its first revision. If source_revision_config is empty and the source is internal_source or internal_docker, only the deployment is created",
     tags,
     request: { body: jsonBody(DeploymentCreate) },
     responses: { 201: jsonResponse(Deployment, "The deployment."), ...refusals(400) },
@@ -187,7 +187,7 @@ export const deploymentRoutes = {
   patchDeployment: createRoute({
     ...operation("patch_deployment", "patch", "/v2/deployments/{deployment_id}"),
     summary:
-      "Update a deployment. A request that contains a source creates a revision. If the deployment already has a source, a request that contains secrets or resources also creates one",
+      "Update a deployment. A request that contains a source creates a revision. If the deployment already has a source, a request that contains secrets or resources also creates a revision",
     tags,
     request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
     responses: { 200: jsonResponse(Deployment, "The updated deployment."), ...refusals(400, 404) },

@@ -162,12 +162,14 @@ export const Revision = z
   .object({
     id,
     status: RevisionStatus,
-    status_message: text.openapi({ description: "Reason for the status, or the most recent problem of the rollout." }),
+    status_message: text.openapi({
+      description: "Reason for the status, or the most recent problem during the rollout.",
+    }),
     source,
     source_revision_config: SourceRevisionConfig,
     can_redeploy: z.boolean().openapi({
       description:
-        "Whether the revision has been `DEPLOYED`, still has its build, and is not in progress. While another revision is in progress, redeployment fails even if this field is true.",
+        "Whether the revision has reached the status `DEPLOYED` at least once, still has its build, and is not in progress. While another revision is in progress, redeployment fails even if this field is true.",
     }),
     created_at: timestamp,
     updated_at: timestamp,

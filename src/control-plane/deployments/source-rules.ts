@@ -89,7 +89,7 @@ export function findMissingField(
   if (source === "github" && !config.repo_url)
     return "source_config.repo_url is required: the URL of a git repository.";
   if (source === "internal_source" && !revision.source_tarball_path)
-    return "source_revision_config.source_tarball_path is required: the object_path of an upload (POST .../upload-url).";
+    return "source_revision_config.source_tarball_path is required: the object_path that POST .../upload-url returned.";
   if ((source === "internal_docker" || source === "external_docker") && !revision.image_uri)
     return "source_revision_config.image_uri is required: the image to run.";
   return undefined;

@@ -217,7 +217,7 @@ export class RouteReader implements BackgroundService {
       return [{ instance_id, address, api_key: opened, custom_auth: custom_auth === 1 }];
     } catch (error) {
       // The instance receives no requests.
-      this.#options.log.error({ error, instance_id }, "decrypting an instance API key failed");
+      this.#options.log.error({ error, instance_id }, "failed to decrypt the API key of an instance");
       return [];
     }
   }

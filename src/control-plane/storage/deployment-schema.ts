@@ -64,7 +64,7 @@ async function requirePrivileges(tx: Tx): Promise<void> {
     new MissingPrivilegeError(`${problem} Run this in the database "${found.database}" as a superuser: ${statement};`);
   if (!found.makes_roles)
     throw missing(
-      `Each deployment requires its own Postgres role, but the role "${found.name}" does not have the CREATEROLE privilege.`,
+      `Each deployment requires its own Postgres role, but the service's role "${found.name}" does not have the CREATEROLE privilege.`,
       `ALTER ROLE "${found.name}" CREATEROLE`,
     );
   // Otherwise the service could use objects that other roles create in this schema instead of the service's objects.

@@ -128,7 +128,8 @@ async function sortKey(
   };
 }
 
-const INVALID_SORT_KEY = "Value error, must be latency, error or feedback.{key}, optionally with the prefix 'delta.'";
+const INVALID_SORT_KEY =
+  "Value error, must be 'latency', 'error' or 'feedback.{key}', optionally with the prefix 'delta.'";
 
 function vectorName(by: string): VectorName | undefined {
   if (by === "latency" || by === "error") return { kind: by, key: "" };

@@ -42,7 +42,7 @@ const ComparedRowsQuery = z
     ),
     filters: experimentFilters.describe("Filter expressions, keyed by experiment ID."),
     preview: optional(z.object({ inputs: optional(z.string()), outputs: optional(z.string()) })).describe(
-      "Top-level keys whose values are previewed; `$` previews the complete payload as JSON. Default: the last message of the user (inputs) or of the model (outputs), else the only value if it is text, else the text under a common key such as `question` or `answer`, else the payload as JSON.",
+      "Top-level keys whose values are previewed; `$` previews the complete payload as JSON. By default, the preview shows the first of these that exists: the last message of the user (inputs) or of the model (outputs); the only value, if it is text; the text under a common key such as `question` or `answer`; the payload as JSON.",
     ),
     order: optional(order).describe("Sort order. Default: the examples' order in the dataset."),
     example_id: optional(uuidOrHex).describe("ID of an example. Its position in the result is returned in `position`."),
@@ -59,7 +59,9 @@ const ComparedCell = z.object({
   latency_s: z.number().nullable().describe("Mean latency of the completed runs; null if no run has completed."),
   is_earlier_version: z
     .boolean()
-    .describe("Whether at least one of the runs used an earlier version of the example than the row shows."),
+    .describe(
+      "Whether at least one of the runs used an earlier version of the example than the version shown in the row.",
+    ),
   scores: z.record(z.string(), z.number()),
   labels: z.record(z.string(), z.string()).describe("Text values of feedback, by feedback key."),
 });
@@ -96,7 +98,7 @@ const Distribution = z
     key: z.string(),
     low: z.number(),
     high: z.number(),
-    is_binary: z.boolean().describe("Whether all scores are 0 or 1."),
+    is_binary: z.boolean().describe("Whether every score is either 0 or 1."),
     counts: z
       .array(z.array(z.int()))
       .describe(

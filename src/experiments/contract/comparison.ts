@@ -74,10 +74,10 @@ const ComparisonQuery = z
     feedback_keys: optional(z.array(z.string()).min(1).max(100)).describe(
       "Feedback keys to compare. Default: all keys with scores.",
     ),
-    threshold: withDefault(z.number().min(0), 0).describe("Smaller differences count as ties."),
+    threshold: withDefault(z.number().min(0), 0).describe("Differences smaller than this value count as ties."),
     limit: withDefault(z.int().min(0).max(1000), 100).describe("The maximum number of IDs in each list of examples."),
     significance: withDefault(z.boolean(), true).describe(
-      "Whether to compute confidence intervals and significance tests. They take about 0.1 s per experiment and feedback key with 10,000 examples; results are cached.",
+      "Whether to compute confidence intervals and significance tests. With 10,000 examples, this takes about 0.1 s per experiment and feedback key. The results are cached.",
     ),
   })
   .openapi("ComparisonQuery");
@@ -101,7 +101,9 @@ export const PairComparison = z
     ci_low: z
       .number()
       .nullable()
-      .describe("The lower bound of the 95% confidence interval of the mean difference, by paired bootstrap."),
+      .describe(
+        "The lower bound of the 95% confidence interval of the mean difference. The interval is computed with a paired bootstrap.",
+      ),
     ci_high: z.number().nullable(),
     wins: z.int(),
     losses: z.int(),

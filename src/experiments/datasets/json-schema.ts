@@ -41,7 +41,7 @@ const KEYWORDS: { names: string[]; is: (value: unknown) => boolean; must: string
   {
     names: ["type"],
     is: (value) => [value].flat().every((name) => TYPES.includes(name as string)),
-    must: `be one of ${TYPES.join(", ")}, or an array of these`,
+    must: `be the name of a type (${TYPES.join(", ")}) or an array of such names`,
   },
   { names: ["enum"], is: Array.isArray, must: "be an array" },
   {

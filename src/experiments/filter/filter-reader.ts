@@ -113,7 +113,7 @@ export class FilterReader {
   name(): Name {
     const token = this.#take();
     if (token.kind !== "word") {
-      throw new FilterError(token.at, `expected a field without quotes, found ${describeToken(token)}.`);
+      throw new FilterError(token.at, `expected a field name without quotes, found ${describeToken(token)}.`);
     }
     const value = token.value === "reference_example_id" ? "reference_example" : token.value;
     if (isField(value) || isPseudoField(value)) return { ...token, value };

@@ -23,7 +23,7 @@ const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
       paths: ["/datasets/:dataset_id/index", "/datasets/:dataset_id/index/sync", "/datasets/:dataset_id/search"],
     },
     {
-      feature: "Analysis of traces by a model (insights)",
+      feature: "Model-based analysis of traces (insights)",
       instead: "Query the runs, and analyze them with your own model.",
       paths: [
         "/sessions/:session_id/insights",
@@ -36,7 +36,7 @@ const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
   v1: [
     {
       feature: "The session dashboard API",
-      instead: "To get the statistics of a session, request it with include_stats=true.",
+      instead: "To get the statistics of a session, request the session with include_stats=true.",
       paths: ["/sessions/:session_id/dashboard"],
     },
     {
@@ -78,12 +78,12 @@ const NOT_OFFERED: Record<keyof typeof PREFIXES, readonly Feature[]> = {
     },
     {
       feature: "Version 2 of the traces API",
-      instead: "Query the runs with /api/v2/runs/query, filtered by is_root or trace_id.",
+      instead: "Query the runs with /api/v2/runs/query, and filter them by is_root or trace_id.",
       paths: ["/traces/query", "/traces/:trace_id/runs"],
     },
     {
       feature: "The run URL API",
-      instead: "Read the run: app_path is the path of the run's page in the web app.",
+      instead: "Read the run instead. Its field app_path contains the path of the run's page in the web app.",
       paths: ["/runs/:run_id/url"],
     },
     {

@@ -44,8 +44,8 @@ const MAX_PARTS = 100_000;
 const BATCH_LIMITS = { depth: 1_000, keys: 5_000_000, values: 20_000_000 };
 
 const UNKNOWN_PART =
-  "unknown part name: use post.<run_id> or patch.<run_id>, optionally followed by .inputs, .outputs, .events, .extra, .error or " +
-  ".serialized; feedback.<id>; or attachment.<run_id>.<name> with a name of at most " +
+  "unknown part name. The parts of a run are named post.<run_id> or patch.<run_id>, optionally followed by .inputs, .outputs, .events, .extra, .error or " +
+  ".serialized. Other parts are named feedback.<id> or attachment.<run_id>.<name>, with a name of at most " +
   `${MAX_ATTACHMENT_NAME} characters and no dots`;
 
 const RUN_PARTS = new Set(["inputs", "outputs", "events", "extra", "error", "serialized"]);

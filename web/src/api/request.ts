@@ -201,7 +201,7 @@ function errorOf(status: number, statusText: string, text: string): RequestError
 
 /** Explains a rejected ID, which comes from the address of the page. */
 const invalidId = (field: string, problem: string): string =>
-  `The address of this page has an invalid ID (${field}: ${problem.replace(/\.$/, "")}). Check the link, or open the item from its list.`;
+  `The address of this page contains an invalid ID (${field}: ${problem.replace(/\.$/, "")}). Check the link, or open the item from its list.`;
 
 function parsed(text: string): unknown {
   try {

@@ -65,7 +65,7 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
         </Field>
         <Checkbox
           label="Stay signed in on this computer"
-          hint="If not selected, you are signed out when this tab closes."
+          hint="Otherwise, you are signed out when this tab closes."
           checked={keep}
           onChange={(event) => setKeep(event.target.checked)}
         />

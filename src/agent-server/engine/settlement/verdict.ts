@@ -23,7 +23,7 @@ export function verdictOn({ ended, output, error }: HostOutcome, stopping: Abort
   if (stopping === "timeout")
     return failure("timeout", {
       error: "TimeoutError",
-      message: "The run exceeded the time limit of one attempt (BG_JOB_TIMEOUT_SECS).",
+      message: "The run exceeded the time limit for one attempt (BG_JOB_TIMEOUT_SECS).",
     });
   // An accepted cancel overrides the outcome of the graph.
   if (stopping === "cancelled" || ended === "aborted")

@@ -135,7 +135,7 @@ export class RunTraces {
     this.#metrics.onSkippedTrace();
     if (performance.now() - this.#warned_at < WARNING_INTERVAL_MS) return;
     this.#warned_at = performance.now();
-    this.#log.warn({ skipped: this.#skipped }, "runs not traced: too many traces are waiting to be stored");
+    this.#log.warn({ skipped: this.#skipped }, "some runs were not traced: too many traces are waiting to be stored");
   }
 
   #endOf(run: RunRow, kwargs: RunKwargs, { cancelled, status, error }: RunEnd): TraceEnd {
@@ -226,7 +226,7 @@ export class TraceDeletions implements BackgroundService {
     this.#service = periodicService(
       DELETION_INTERVAL_MS,
       () => this.#sweepOnce(),
-      (error) => options.log.error({ error }, "deleting traces of deleted runs failed"),
+      (error) => options.log.error({ error }, "failed to delete the traces of deleted runs"),
     );
   }
 
@@ -244,7 +244,9 @@ export class TraceDeletions implements BackgroundService {
   /** Called after the commit of a deletion. */
   sweep(): void {
     this.#isRequested = true;
-    this.#sweepOnce().catch((error) => this.#options.log.error({ error }, "deleting traces of deleted runs failed"));
+    this.#sweepOnce().catch((error) =>
+      this.#options.log.error({ error }, "failed to delete the traces of deleted runs"),
+    );
   }
 
   #sweepOnce(): Promise<void> {

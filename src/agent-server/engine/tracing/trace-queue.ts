@@ -184,7 +184,7 @@ export class TraceQueue {
         const isRefused = error instanceof ApiError && error.code !== "unavailable";
         if (isRefused && !isLast) return false;
         if (isRefused || attempt === MAX_ATTEMPTS || this.#isStopped) {
-          this.#log.error({ error }, "failed to store run traces");
+          this.#log.error({ error }, "failed to store the traces of runs");
           return true;
         }
         await sleep(RETRY_MS, undefined, { ref: false });

@@ -39,7 +39,7 @@ export function answerOf({ parts }: UserMessage, interrupts: readonly Interrupt[
     return answer;
   if (first && others.length === 0) return { [first.id]: answer };
   throw new RequestMalformedError(
-    `params.message.parts: the task has several open interrupts: send a data part with an object that maps interrupt IDs to answers (IDs: ${ids.join(", ")})`,
+    `params.message.parts: the task has several open interrupts (IDs: ${ids.join(", ")}). Send a data part with an object that maps interrupt IDs to answers.`,
   );
 }
 

@@ -79,7 +79,7 @@ const messageOf = (role: Role, parts: Part[], ids: Pick<Message, "messageId" | "
 });
 
 const AT_BREAKPOINT =
-  "The task is paused at a breakpoint. To continue the task, send any message, with the ID of the task as taskId.";
+  "The task is paused at a breakpoint. To continue the task, send any message and set its taskId to the ID of the task.";
 
 /** The reason for the state of a task. */
 function statusParts({ state, cancel_reason }: TaskRow, content: TaskContent | undefined): Part[] {

@@ -8,7 +8,7 @@ export async function readJson(file: InputFile, options: ReadOptions): Promise<R
   const first = (await file.firstChunk()).trimStart().charAt(0);
   if (first === "[") return readList(file, options);
   if (first === "{") return readUpload(file);
-  throw file.error("", 'the file must be an object with a list "results", or a list of rows.');
+  throw file.error("", 'the file must be a list of rows, or an object with a list "results".');
 }
 
 function readList(file: InputFile, options: ReadOptions): Results {

@@ -113,7 +113,7 @@ export class Instances {
       await restrictContainerTraffic(bridge, database_url).catch((error: unknown) =>
         log.warn(
           { error, bridge, see: "docs/security.md#containers" },
-          "setting firewall rules failed: containers can connect to this machine and to link-local addresses",
+          "could not set the firewall rules: containers can connect to this machine and to link-local addresses",
         ),
       );
     });
@@ -201,7 +201,7 @@ export class Instances {
     const { engine, folders, log } = this.#settings;
     const { instance_id } = spec;
     await this.#unfollow(instance_id, { last: false });
-    const onError = (error: unknown) => log.warn({ error, instance_id }, "reading the instance log failed");
+    const onError = (error: unknown) => log.warn({ error, instance_id }, "could not read the instance log");
     const position = positionFile(folders.positions, instance_id, id);
     this.#followers.set(instance_id, new LogFollower(logOf(engine, id), position, spec, onError));
   }

@@ -183,7 +183,7 @@ export class Instances {
     const { instance_id } = spec;
     await this.#unfollow(instance_id, { last: false });
     const onError = (error: unknown) => {
-      log.warn({ error, instance_id }, "reading the instance log failed");
+      log.warn({ error, instance_id }, "could not read the instance log");
       if (error instanceof DeployError) spec.log({ at: Date.now(), level: "WARNING", message: error.message });
     };
     const position = positionFile(positions, instance_id, handleOf(run));

@@ -199,7 +199,7 @@ export class Instances {
     const { folders, log } = this.#settings;
     const { instance_id } = spec;
     await this.#tails.get(instance_id)?.stop({ last: false });
-    const onError = (error: unknown) => log.warn({ error, instance_id }, "reading the instance log failed");
+    const onError = (error: unknown) => log.warn({ error, instance_id }, "could not read the instance log");
     this.#tails.set(instance_id, new LogTail(logFile(folders, instance_id), spec, onError));
   }
 }

@@ -39,7 +39,7 @@ export class SystemUsers {
 
   /** @param program a file that the users must be able to read */
   static async prepare(folders: Folders, config: DeployUser, program: string): Promise<SystemUsers> {
-    if (!isRoot()) return new SystemUsers(folders, config, "the service does not run as root");
+    if (!isRoot()) return new SystemUsers(folders, config, "the service is not running as root");
     const control = dirname(folders.data);
     for (const folder of [
       control,

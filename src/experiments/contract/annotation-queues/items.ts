@@ -89,12 +89,12 @@ const CountQuery = z.object({
   start_time: time
     .optional()
     .describe(
-      "With the status `archived`, counts only items that were archived after this time. With any other status, this parameter is ignored.",
+      "Counts only items that were archived after this time. The parameter is ignored if `status` has another value than `archived`.",
     ),
   end_time: time
     .optional()
     .describe(
-      "With the status `archived`, counts only items that were archived before this time. With any other status, this parameter is ignored.",
+      "Counts only items that were archived before this time. The parameter is ignored if `status` has another value than `archived`.",
     ),
 });
 export type QueueCountQuery = z.output<typeof CountQuery>;
@@ -169,7 +169,7 @@ export const queueItemRoutes = {
     method: "get",
     path: `${QUEUE}/run/{index}`,
     operationId: "read_run_of_annotation_queue",
-    summary: "Get one of the runs that need the caller's review, by zero-based position",
+    summary: "Get the run at a zero-based position among the runs that need the caller's review",
     request: { params: queueParams.extend({ index: z.coerce.number().int().min(0).max(1_000_000_000) }) },
     responses: { 200: jsonResponse(QueueRun, "The run."), ...errors(404) },
   }),
@@ -193,7 +193,8 @@ export const queueItemRoutes = {
     method: "post",
     path: `${QUEUE}/runs/delete`,
     operationId: "delete_runs_of_annotation_queue",
-    summary: "Remove the runs in `run_ids` from a queue or, with `delete_all`, all except those in `exclude_run_ids`",
+    summary:
+      "Remove the runs in `run_ids` from a queue. With `delete_all`, remove all runs except those in `exclude_run_ids`",
     request: { params: queueParams, body: jsonBody(RunsDelete) },
     responses: { 200: deletedResponse("The runs were removed."), ...errors(404) },
   }),

@@ -101,7 +101,8 @@ export const datasetVersionRoutes = {
     method: "put",
     path: "/datasets/{dataset_id}/tags",
     operationId: "update_dataset_tag",
-    summary: "Tag the newest version at or before a given time. An existing tag is moved.",
+    summary:
+      "Tag the newest version at or before a given time. If another version already has the tag, the tag is moved.",
     request: { params: datasetParams, body: jsonBody(TagUpdate) },
     responses: { 200: jsonResponse(DatasetVersion, "The version with its tags."), ...errors(404) },
   }),

@@ -235,7 +235,7 @@ export const exampleRoutes = {
     method: "delete",
     path: "/examples/{example_id}",
     operationId: "delete_example",
-    summary: "Delete an example. Experiment runs that used the example still contain the inputs.",
+    summary: "Delete an example. Experiment runs that used the example still contain its inputs.",
     request: { params: exampleParams },
     responses: { 200: deletedExamples, ...errors(404) },
   }),

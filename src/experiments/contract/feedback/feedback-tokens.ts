@@ -75,7 +75,7 @@ export const feedbackTokenRoutes = {
     path: "/feedback/tokens/{token}",
     operationId: "create_feedback_with_token_get",
     summary:
-      "Create feedback by opening a link. The path of the link contains a token, and its query parameters contain the feedback",
+      "Create feedback by opening a link. The link contains a token in its path and the feedback in its query parameters",
     security: [],
     request: {
       params,

@@ -110,7 +110,7 @@ function microsecondsOfLatency(latency: unknown): number {
   if (latency === undefined || latency === null) return 0;
   if (typeof latency === "number" && latency >= 0 && latency < MAX_LATENCY_S) return Math.round(latency * 1e6);
   throw new RowError(
-    `latency must be a number of seconds that is at least 0 and less than 1,000,000,000, but is ${JSON.stringify(latency)}.`,
+    `latency (in seconds) must be a number that is at least 0 and less than 1,000,000,000, but is ${JSON.stringify(latency)}.`,
   );
 }
 

@@ -25,7 +25,7 @@ export const lockFolder = (folder: string): (() => void) =>
   lockExclusively(
     filesOf(folder),
     (pid) =>
-      `The data folder ${folder} is in use. The process that opened it last is ${pid}. Stop all processes that use the folder, or choose another folder with --data.`,
+      `The data folder ${folder} is in use. It was last opened by process ${pid}. Stop all processes that use the folder, or choose another folder with --data.`,
   );
 
 /** Like {@link lockFolder}, for the writers of a file. Readers need no lock. */

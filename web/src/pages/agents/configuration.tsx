@@ -54,7 +54,7 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
       />
       <SchemaSection
         title="Config"
-        hint="Graph settings (configurable), maximum number of steps per run (recursion_limit) and tags."
+        hint="Graph settings (“configurable”), maximum number of steps per run (“recursion_limit”) and tags (“tags”)."
         schema={schemas && CONFIG_SCHEMA}
         value={draft.config}
         onChange={(config) => change("config", config)}

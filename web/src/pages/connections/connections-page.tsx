@@ -106,7 +106,7 @@ function ConfirmDeletion({
   const texts = {
     provider: {
       title: `Delete provider “${name}”?`,
-      text: "All users' and agents' tokens for this provider are deleted. They are also revoked if the provider supports revocation. Runs that request a token for this provider then fail.",
+      text: "All users' and agents' tokens for this provider are deleted. They are also revoked if the provider supports revocation. After that, runs that request a token for this provider fail.",
       done: "Provider deleted",
     },
     tokens: {
@@ -116,7 +116,7 @@ function ConfirmDeletion({
     },
     token: {
       title: "Disconnect this account?",
-      text: "The account's token is deleted. It is also revoked if the provider supports revocation. Runs that need a token for this account then pause until you authorize access again.",
+      text: "The account's token is deleted. It is also revoked if the provider supports revocation. After that, runs that need a token for this account pause until you authorize access again.",
       done: "Account disconnected",
     },
   }[deletion?.of ?? "token"];

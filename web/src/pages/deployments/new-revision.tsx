@@ -22,7 +22,7 @@ export function NewRevision({ deployment, onClose }: { deployment: Deployment; o
     if (draft.kind === "folder") await deployFolder(deployment.id, draft, options);
     else await newRevision(deployment.id, revisionConfigOf(draft));
     await client.invalidateQueries({ queryKey: deploymentsKey });
-    toast("Deploying the new revision. Until it is ready, requests are sent to the active revision, if there is one.");
+    toast("Deploying the new revision. Until it is ready, requests are sent to the live revision, if there is one.");
     onClose();
   };
   return (

@@ -75,8 +75,8 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
           toast("Deploying the revision");
         }}
       >
-        The revision's existing build is deployed with its original secrets. The current revision serves requests until
-        the new instances are ready.
+        The revision's existing build is deployed with its original secrets. The live revision serves requests until the
+        new instances are ready.
       </Confirm>
     </>
   );

@@ -38,7 +38,7 @@ export function ThreadMenu({ model }: { model: ThreadModel }) {
             ? [
                 {
                   label: "Add to dataset",
-                  hint: "Creates an example from the input and the shown state.",
+                  hint: "Creates an example from the shown state and the input that led to it.",
                   icon: <DatabaseZap size={14} />,
                   onSelect: () => setAdding(true),
                 },
@@ -77,7 +77,7 @@ export function ThreadMenu({ model }: { model: ThreadModel }) {
           toast("Thread deleted");
         }}
       >
-        The thread's active runs are stopped, and all its runs and history are deleted. This cannot be undone.
+        The thread's active runs are stopped, and all its runs, history and crons are deleted. This cannot be undone.
       </Confirm>
     </>
   );

@@ -33,7 +33,7 @@ export function ThreadLink({ metadata }: { metadata: Record<string, unknown> }) 
         to="/threads/$thread_id"
         params={{ thread_id: id }}
         search={task ? { task, side: "history" } : {}}
-        title={task ? `Open the state before ${node} to run the agent again from there` : undefined}
+        title={task ? `Open the state before the node “${node}” to run the agent again from there` : undefined}
       >
         <History size={13} aria-hidden /> {task ? "Open checkpoint" : "Open thread"}
       </Link>

@@ -124,7 +124,7 @@ function refOf(ref: string | undefined): string {
   if (ref === undefined || ref === "") return "HEAD";
   if (/^[\w.@/+-]+$/.test(ref) && !ref.startsWith("-") && !ref.includes("..")) return ref;
   throw new DeployError(
-    `The ref ${JSON.stringify(ref)} is not supported: use a branch, a tag or a full commit SHA. It may contain only letters, digits and the characters . _ @ / + -`,
+    `The ref ${JSON.stringify(ref)} is not supported: use a branch, a tag or a full commit SHA. It must not begin with "-" or contain "..". Its only allowed characters are letters, digits and . _ @ / + -`,
   );
 }
 

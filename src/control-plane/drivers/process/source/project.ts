@@ -89,7 +89,7 @@ function pythonOf(project: Record<string, unknown>, path: string): PythonProject
   if (installer !== "auto" && installer !== "pip" && installer !== "uv")
     throw new DeployError(`${path}: pip_installer must be "auto", "pip" or "uv".`);
   if (!Array.isArray(dependencies) || !dependencies.every((item) => typeof item === "string"))
-    throw new DeployError(`${path}: dependencies must be a list of folders and requirements.`);
+    throw new DeployError(`${path}: the field "dependencies" must be a list of folders and requirements.`);
   // Folders are imported from, and not installed. A requirement that begins with "-" would be an option of pip.
   const requirements = dependencies.filter((item) => !/^(\.|\/|-)/.test(item));
   return { version, dependencies: requirements, installer };

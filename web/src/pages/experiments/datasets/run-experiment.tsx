@@ -115,7 +115,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
         {match(
           "json_match",
           "JSON match",
-          "The fraction of the expected values that the output contains at the same JSON path.",
+          "Of the expected values, the fraction that the output contains at the same JSON path.",
         )}
         {match("exact_match", "Exact match", "Whether the output is equal to the expected output.")}
         <Checkbox
@@ -236,7 +236,7 @@ const CodeFields = ({ value, onChange }: { value: Code; onChange(value: Code): v
     <Field
       label="Function body"
       isRequired
-      hint="Parameters: run and example, each with inputs and outputs; example.outputs is the expected output. Return an object with score (a number or a boolean) or value, and optionally comment."
+      hint="Parameters: “run” and “example”, each with “inputs” and “outputs”. “example.outputs” is the expected output. Return an object with “score” (a number or a boolean) or “value”, and optionally “comment”."
     >
       {(props) => (
         <TextArea

@@ -97,8 +97,8 @@ function UploadDialog({
         )}
         <div className="grid gap-1.5 text-table text-text-2">
           <p>
-            Upload lm-evaluation-harness files, promptfoo files, and JSONL or CSV files larger than{" "}
-            {bytes(MAX_FILE_BYTES)} with the command line:
+            Use the command line to upload lm-evaluation-harness files, promptfoo files, and JSONL or CSV files larger
+            than {bytes(MAX_FILE_BYTES)}:
           </p>
           <CodeBlock code={uploadCommand("results.json")} />
         </div>

@@ -59,7 +59,7 @@ export function AddToDataset({
   return (
     <FormDialog
       title="Add to dataset"
-      description="Creates an example. Edit the expected output if the output was wrong."
+      description="Creates an example. Edit the expected output if the output of the run was wrong."
       action="Add example"
       disabled={adding.isPending || dataset_id === undefined}
       error={adding.error ?? error}

@@ -107,7 +107,7 @@ export function Annotations({
           toast("Score deleted");
         }}
       >
-        The experiment's statistics are recomputed.
+        The experiment's statistics will be recomputed.
       </Confirm>
     </div>
   );
