@@ -155,7 +155,7 @@ describe("worker processes", () => {
 
   it.each([
     ["of dev", ["--workers", "1"], "dev" as const, /always runs in a single process/],
-    ["of a process with a role", ["--workers", "1", "--role", "api"], "serve" as const, /omit the role/],
+    ["of a process with a role", ["--workers", "1", "--role", "api"], "serve" as const, /Omit the role/],
   ])("%s are refused", async (_, flags, command, reason) => {
     const options = { config: CONFIG, data: shared.gate("data"), port: 0, command, flags };
     await expect(startProcess(options)).rejects.toThrow(reason);

@@ -91,7 +91,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
     await registry.demandCredentials();
     for (const name of [image, RepoDigests[0] as string]) {
       await expect(deploy(name, [registry.host])).rejects.toThrow(
-        /could not be looked up in the registry .*: the image does not exist or is private \(.+\)\. This service pulls only public images: check the reference, or make the image public\.$/,
+        /could not be looked up in the registry .*: the image does not exist or is private \(.+\)\. This service pulls only public images: correct the image name, or make the image public\.$/,
       );
       await world.close();
     }

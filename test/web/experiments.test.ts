@@ -294,7 +294,7 @@ describeInBrowser("experiments that the page runs", () => {
     await page.getByRole("button", { name: "Actions for kept" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
     const dialog = page.getByRole("dialog", { name: "Delete experiment “kept”?" });
-    await dialog.getByLabel("Also delete the 6 kept threads").check();
+    await dialog.getByLabel("Also delete the 6 threads that were kept for examples").check();
     await expectAccessible(page);
     await dialog.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByText("Experiment deleted").waitFor();

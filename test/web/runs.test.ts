@@ -122,7 +122,7 @@ describeInBrowser("the runs", () => {
     await rowOf(page, third).waitFor({ state: "detached" });
     expect([await read(first), await read(second)].map(({ status }) => status)).toEqual([undefined, "pending"]);
     await page.keyboard.press("x");
-    await page.getByRole("radio", { name: /^Pending In all/ }).check();
+    await page.getByRole("radio", { name: /^Pending Runs of all threads/ }).check();
     await page.getByRole("button", { name: "Cancel runs", exact: true }).click();
     await page.getByText("No runs match").waitFor();
     expect((await read(second)).status).toBe("interrupted");

@@ -123,7 +123,7 @@ const megabytes = (bytes: number): string => `${Math.max(1, Math.floor(bytes / 2
 
 const tooLarge = (reason: string): DeployError => new DeployError(`The source is too large: ${reason}.`);
 
-const DISK_FULL = "The disk of the Threadmill service is full: free disk space, then try again.";
+const DISK_FULL = "The disk of the Threadmill service is full: free up disk space, then try again.";
 
 /** Converts errors caused by the source or a full disk to a DeployError. Other errors stay unchanged and are not shown to users. */
 export function toDeployError(error: unknown): unknown {
