@@ -177,7 +177,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       [
         "run-dies",
         "DEPLOY_FAILED",
-        "An instance exited 3 times before it became ready. Last exit: the process exited with status 1.",
+        "An instance exited 3 times without becoming ready. Last exit: the process exited with status 1.",
       ],
       [
         "run-never",

@@ -27,7 +27,7 @@ export const deploymentSettings = {
   deploy_user: setting("THREADMILL_DEPLOY_USER", readDeployUser, {
     default: USER_IDS,
     meaning:
-      "Users of builds and instances if the service runs as root. With a range of user IDs, each deployment gets its own ID from the range. With a user name, all deployments use that user.",
+      "System users that builds and instances run as, if the service runs as root. With a range of user IDs, each deployment gets its own ID from the range. With a user name, all deployments use that user.",
   }),
   deploy_builds: setting("THREADMILL_DEPLOY_BUILDS", integer(1, 64), {
     default: "1",

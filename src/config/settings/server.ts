@@ -117,7 +117,7 @@ export const serverSettings = {
   worker_process: setting("--worker-process", enabled, {
     default: "0",
     shown_default: "off",
-    meaning: "Set by a service for its own worker processes (`--workers`).",
+    meaning: "Set by the service for its own worker processes (`--workers`).",
   }),
   listen_fd: setting("--listen-fd <number>", integer(3, 1_024), {
     meaning: "Use an inherited listening socket with this file descriptor instead of `--host` and `--port`.",

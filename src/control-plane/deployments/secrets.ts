@@ -55,7 +55,7 @@ export function checkSecrets(secrets: readonly Secret[]): void {
   const invalid = names.filter((name) => !NAME.test(name));
   if (invalid.length > 0)
     throw new ApiError("bad_secrets", {
-      reason: `Each secret name must be a valid name of an environment variable. Invalid: ${listed(invalid)}.`,
+      reason: `Each secret name must be a valid environment variable name. Invalid: ${listed(invalid)}.`,
     });
   const duplicates = names.filter((name, index) => names.indexOf(name) !== index);
   if (duplicates.length > 0)

@@ -66,7 +66,7 @@ function deployStep(
     if (failure && failure.count >= MAX_FAILURES) return failed(driverFailure("start"));
     if (instance.restarts >= MAX_EARLY_ENDS)
       return failed(
-        withLastObservation(`An instance exited ${MAX_EARLY_ENDS} times before it became ready.`, revision),
+        withLastObservation(`An instance exited ${MAX_EARLY_ENDS} times without becoming ready.`, revision),
       );
   }
   if (instances.every((instance) => instance.state === "ready"))

@@ -62,7 +62,9 @@ export function comparativeScenarios(target: GetTarget): void {
       const of = (experimentIds: string[], id?: string) =>
         client.createComparativeExperiment({ name: unique(), experimentIds, referenceDatasetId: dataset.id, id });
       await expect(of([experiment.id, unique()])).rejects.toEqual(notFound("Session"));
-      await expect(of([experiment.id, elsewhere.experiment.id])).rejects.toEqual(refused(400, "belongs to another dataset"));
+      await expect(of([experiment.id, elsewhere.experiment.id])).rejects.toEqual(
+        refused(400, "belongs to another dataset"),
+      );
       const nowhere = { name: unique(), experimentIds: [unique()] };
       await expect(client.createComparativeExperiment(nowhere)).rejects.toEqual(notFound("Session"));
       const { id } = await of([experiment.id]);
