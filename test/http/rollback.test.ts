@@ -95,15 +95,13 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     const metadata = { color: "red" };
     const body = { ...CHAIN, after_seconds: 3600, if_not_exists: "create", metadata };
     const run = await api.newRun(thread_id, body);
-    expect(await api.thread(thread_id)).toMatchObject({
+    const busy = await api.thread(thread_id);
+    expect(busy).toMatchObject({
       status: "busy",
       metadata: { ...metadata, graph_id: "chain", assistant_id: run.assistant_id },
     });
     await api.cancel(run, "?action=rollback");
-    const { updated_at, state_updated_at, ...thread } = await api.thread(thread_id);
-    expect(thread).toMatchObject({ status: "idle", values: null, created_at: updated_at });
-    expect(thread.metadata).toEqual(metadata);
-    expect(state_updated_at).toBe(updated_at);
+    expect(await api.thread(thread_id)).toEqual({ ...busy, status: "idle", metadata });
     expect((await api.wait(thread_id, CHAIN)).steps).toEqual(["in", "a", "b", "c"]);
   });
 
