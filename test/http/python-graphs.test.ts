@@ -83,7 +83,7 @@ describe.each(databases)("Python graphs together with JavaScript graphs on %s", 
       ] as const)
         expect(await api.send(method, `/threads/${thread_id}${path}`, body)).toMatchObject({
           status: 409,
-          body: { detail: expect.stringContaining('written by a Python graph, and "js" is a JavaScript graph') },
+          body: { detail: expect.stringContaining('written by a Python graph, but "js" is a JavaScript graph') },
         });
       expect((await api.wait(thread_id, runOf("python"))).steps).toHaveLength(8);
       expect((await api.state(thread_id)).values.steps).toHaveLength(8);

@@ -94,7 +94,7 @@ describe.each(databases)("deployments on %s", (database) => {
     [
       "a password that everybody could read",
       ofRepository({ source_config: { repo_url: "https://u:p@h/r" } }),
-      "password",
+      "must not contain credentials",
     ],
     [
       "a ref that git would take for an option",
