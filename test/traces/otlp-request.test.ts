@@ -141,7 +141,7 @@ describe("OTLP/JSON", () => {
   );
 
   it("refuses other content types", () => {
-    const message = "The content type must be application/x-protobuf or application/json, not text/plain.";
+    const message = 'The content type must be application/x-protobuf or application/json, not "text/plain".';
     expect(() => readOtlpRequest(encode({}), "text/plain")).toThrow(
       expect.objectContaining({ constructor: OtlpError, status: 415, message }),
     );

@@ -174,7 +174,7 @@ describe("a file of keys", () => {
   });
 
   it.each([
-    ["nothing", "# no key\n", /encryption\.keys has no encryption key/],
+    ["nothing", "# no key\n", /encryption\.keys contains no encryption key/],
     ["something else", "# one\nnot a key\n", /encryption\.keys: line 2 is not a 32-byte key/],
   ])("with %s is refused", (_, text, sentence) => {
     writeFileSync(file.path, text);

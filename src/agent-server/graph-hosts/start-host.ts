@@ -88,7 +88,7 @@ export const startInProcess =
     child.on("close", (code, signal) => {
       if (errors.includes("heap out of memory")) end(outOfMemory(memory_mb));
       else if (code === null) end(`its process was terminated by ${signal}`);
-      else end(uncaughtError(errors) ?? `its process exited with code ${code}`);
+      else end(uncaughtError(errors) ?? exitedWith(code));
     });
     const batch: ToHost[] = [];
     child.send(setup);

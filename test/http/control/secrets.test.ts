@@ -88,7 +88,7 @@ describe.each(databases)("secrets of deployments on %s", (database) => {
         { name: "A", value: "v" },
         { name: "A", value: "w" },
       ],
-      "more than once: A",
+      "only once. Duplicates: A",
     ],
   ])("may not have %s", async (_, secrets, part) => {
     const answer = await ada.send("POST", "/v2/deployments", ofImage({ secrets }));
