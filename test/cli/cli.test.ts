@@ -161,7 +161,9 @@ describe("fields of langgraph.json without an effect", () => {
     project = createProject(files);
     const server = await start("dev");
     expect((await wait(server, "good")).answer).toBe("one");
-    expect(server.output()).toContain("graphs.good.ui, store.path, grafs.");
+    expect(server.output()).toContain(
+      "langgraph.json contains fields that have no effect: graphs.good.ui, store.path, grafs.",
+    );
   });
 });
 

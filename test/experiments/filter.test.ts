@@ -486,9 +486,12 @@ describe("a FilterError states the position and the error", () => {
     ['eq(name, §"abc)', "the string has no closing quote."],
     ["eq(name, §'abc)", "the string has no closing quote."],
     ["eq(name, 'it\\'§s')", 'expected ")", found "s".'],
-    ['eq(name, "a§\\d")', "invalid escape sequence; write two backslashes for one backslash."],
-    ['eq(name, "a§\\B")', "invalid escape sequence"],
-    ['eq(name, "a§\\u12")', "invalid escape sequence"],
+    [
+      'eq(name, "a§\\d")',
+      "the escape sequence that starts with \\d is not valid; write two backslashes for one backslash.",
+    ],
+    ['eq(name, "a§\\B")', "the escape sequence that starts with \\B is not valid"],
+    ['eq(name, "a§\\u12")', "the escape sequence that starts with \\u is not valid"],
     ["eq(name §= 5)", '"=" is not part of the filter syntax.'],
     ["eq(name, §é)", '"é" is not part of the filter syntax.'],
     [

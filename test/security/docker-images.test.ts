@@ -66,12 +66,12 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
   it("is refused when it has no registry, unless it was tagged for this machine and such images are listed", async () => {
     const id = await engine.imageOf("agents/untagged:1", { content: "mine" });
     await expect(deploy("agents/untagged:1", ["localhost"])).rejects.toThrow(
-      "or docker.io to THREADMILL_DOCKER_REGISTRIES",
+      /^The image repository docker\.io\/\S+ is not allowed: add docker\.io\/\S+ or docker\.io to THREADMILL_DOCKER_REGISTRIES/,
     );
     await engine.docker.getImage(id).tag({ repo: "localhost/agents/tagged", tag: "1" });
     await world.close();
     await expect(deploy("localhost/agents/tagged:1", [])).rejects.toThrow(
-      "or localhost to THREADMILL_DOCKER_REGISTRIES",
+      "The image repository localhost/agents/tagged is not allowed: add localhost/agents/tagged or localhost to THREADMILL_DOCKER_REGISTRIES",
     );
     await world.close();
     expect(await deploy("localhost/agents/tagged:1", ["localhost"])).toBe(id);

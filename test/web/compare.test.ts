@@ -204,7 +204,11 @@ describeInBrowser("the compare page", () => {
     await expect.poll(() => search(page).ascending).toBe("true");
     await page.keyboard.press("Escape");
     await verdict.getByRole("button", { name: "Legend" }).click();
-    await page.getByText("192 examples have a score in both experiments and are compared.").waitFor();
+    await page
+      .getByText(
+        "192 examples have a score in both experiments and are compared. 200 examples have a score in at least one of the two",
+      )
+      .waitFor();
     await page.getByText("Set as baseline").waitFor();
     await expectAccessible(page);
   });

@@ -63,7 +63,11 @@ function escapedText(text: string, at: number): { value: string; end: number } {
       continue;
     }
     const sequence = /^\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))/.exec(text.slice(i, i + 6));
-    if (!sequence) throw new FilterError(i, "invalid escape sequence; write two backslashes for one backslash.");
+    if (!sequence)
+      throw new FilterError(
+        i,
+        `the escape sequence that starts with ${text.slice(i, i + 2)} is not valid; write two backslashes for one backslash.`,
+      );
     value += sequence[1] ? ESCAPES[sequence[1]] : String.fromCharCode(Number.parseInt(sequence[2] as string, 16));
     i += sequence[0].length - 1;
   }

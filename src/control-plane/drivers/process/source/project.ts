@@ -62,15 +62,11 @@ export async function readProjectFile(
       missing.push(`${module} (graphs.${graph_id})`);
   }
   const { auth, http } = project;
-  const modules: [string, unknown][] = [
-    ...graphs.map(([graph_id, value]): [string, unknown] => [`graphs.${graph_id}`, value]),
-    ["auth.path", isRecord(auth) && auth.path],
-    ["http.app", isRecord(http) && http.app],
-  ];
-  const isPython = modules.some(
-    ([field, value]) =>
-      (typeof value === "string" || field.startsWith("graphs.")) && !JS_FILE.test(moduleOf(value, `${path}: ${field}`)),
-  );
+  const isPythonModule = (value: unknown, field: string) => !JS_FILE.test(moduleOf(value, `${path}: ${field}`));
+  const isPython =
+    graphs.some(([graph_id, value]) => isPythonModule(value, `graphs.${graph_id}`)) ||
+    (isRecord(auth) && typeof auth.path === "string" && isPythonModule(auth.path, "auth.path")) ||
+    (isRecord(http) && typeof http.app === "string" && isPythonModule(http.app, "http.app"));
   return {
     folder,
     has_graphs: missing.length === 0,
