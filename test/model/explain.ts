@@ -6,6 +6,10 @@ import { deleted, EMPTY, headOf, type Outcome, outcomesOf, updated, type World }
 /** Every status in which a run can have been deleted. */
 const ENDED: RunStatus[] = ["success", "error", "interrupted", "timeout"];
 
+/** The statuses that a deleted run can have had. Its clients know that its time was up. */
+const endingsOf = ({ outputs }: RunNote): RunStatus[] =>
+  outputs.some(({ body }) => body.__error__?.error === "TimeoutError") ? ["timeout"] : ENDED;
+
 /** More places than this in the tree of orders mean that the search is lost, not that the service is wrong. */
 const MAX_PLACES = 400_000;
 
@@ -30,7 +34,7 @@ function countedRuns(notes: ThreadNotes, left: readonly WireRun[]): Counted[] {
         (other) =>
           other !== note && other.strategy === "interrupt" && !before(other, note) && !(note.ended < other.issued),
       );
-      return { note, statuses: run ? [run.status] : ENDED, cancelled: note.cancels.length > 0 || overtaken };
+      return { note, statuses: run ? [run.status] : endingsOf(note), cancelled: note.cancels.length > 0 || overtaken };
     });
 }
 
