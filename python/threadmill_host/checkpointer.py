@@ -157,7 +157,7 @@ class HostCheckpointer(BaseCheckpointSaver[str]):
         configurable = config.get("configurable", {})
         thread_id = configurable.get("thread_id")
         if thread_id is None:
-            raise ValueError("Storing a checkpoint requires configurable.thread_id in the config.")
+            raise ValueError("To store a checkpoint, set configurable.thread_id in the config.")
         checkpoint_ns = configurable.get("checkpoint_ns") or ""
         scope = scope_of(config)
         if scope.root_chunks is not None and checkpoint_ns == "":
@@ -210,7 +210,7 @@ class HostCheckpointer(BaseCheckpointSaver[str]):
     ) -> Message | None:
         configurable = config.get("configurable", {})
         if configurable.get("thread_id") is None or configurable.get("checkpoint_id") is None:
-            raise ValueError("Storing writes requires thread_id and checkpoint_id in configurable.")
+            raise ValueError("To store pending writes, set thread_id and checkpoint_id in configurable.")
         rows = [
             {
                 "task_id": task_id,

@@ -35,7 +35,7 @@ export function addConnectionMetrics(registry: Registry, { connections }: Databa
   if (!connections) return;
   new Gauge({
     name: "threadmill_database_connections",
-    help: "Postgres connections of this process in the states active and idle. The state waiting counts callers that are waiting for a connection.",
+    help: "Postgres connections of this process, by state: `active` or `idle`. For the state `waiting`, the value is the number of callers that are waiting for a connection.",
     labelNames: ["state"],
     registers: [registry],
     collect() {

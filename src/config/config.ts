@@ -154,7 +154,7 @@ export function readConfig(
   const storage = readSection(storageSettings, flags, env);
   if (storage.database_pooler_url && !storage.database_url)
     throw new ConfigError(
-      "THREADMILL_DATABASE_POOLER_URL requires that DATABASE_URL is set, too. DATABASE_URL must refer to Postgres itself, not to PgBouncer.",
+      "THREADMILL_DATABASE_POOLER_URL requires DATABASE_URL to be set as well. DATABASE_URL must refer to Postgres itself, not to PgBouncer.",
     );
   const tracing = readSection(tracingSettings, flags, env);
   requireRole(command, server, { ...storage, ...deployments });
@@ -260,7 +260,7 @@ function requireNodeVersion({ node_version: version = null }: JsonObject, file: 
     );
   if (Number(version) > Number.parseInt(process.versions.node, 10))
     throw new ConfigError(
-      `${file}: node_version is ${version}, but Threadmill runs on Node.js ${process.versions.node}. Start Threadmill with Node.js ${version} or later.`,
+      `${file}: node_version is ${version}, but Threadmill is running on Node.js ${process.versions.node}. Start Threadmill with Node.js ${version} or later.`,
     );
 }
 

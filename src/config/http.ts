@@ -60,7 +60,7 @@ export function readHttpApp(http: JsonObject, project_dir: string, config_file: 
   if (!module)
     throw wrong(
       "app",
-      'must be "./file.ts:exportName" for a Hono app, an object with fetch or a function (request) => Response in JavaScript or TypeScript, or "./file.py:name" for an ASGI app in Python',
+      'must be "./file.ts:exportName" in JavaScript or TypeScript (a Hono app, an object with fetch, or a function (request) => Response), or "./file.py:name" in Python (an ASGI app)',
     );
   return {
     app: module,

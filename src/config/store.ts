@@ -44,7 +44,7 @@ export function readStore(field: unknown, project_dir: string, config_file: stri
     if (!embeddings)
       throw wrong(
         ".index.embed",
-        `must have the form "./file.ts:exportName" and refer to a function that takes a list of texts, or to an object with embedDocuments and embedQuery; or the form "provider:model" with one of the providers ${Object.keys(PROVIDERS).join(", ")}; but it is ${JSON.stringify(embed)}`,
+        `must be "./file.ts:exportName" (a function that takes a list of texts, or an object with embedDocuments and embedQuery), or "provider:model" (with one of the providers ${Object.keys(PROVIDERS).join(", ")}), but is ${JSON.stringify(embed)}`,
       );
     if (!(Number.isInteger(dims) && (dims as number) >= 1 && (dims as number) <= MAX_DIMS))
       throw wrong(".index.dims", `must be the number of dimensions of the vectors, an integer from 1 to ${MAX_DIMS}`);

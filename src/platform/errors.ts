@@ -54,7 +54,7 @@ export const ERRORS = {
   route_not_found: [404, "Route {method} {path} not found."],
   worker_route: [
     404,
-    "This process has the role worker and serves only GET {prefix}/ok and GET {prefix}/metrics: send {method} {path} to a process with the role api or all.",
+    'This process has the role "worker" and serves only GET {prefix}/ok and GET {prefix}/metrics: send {method} {path} to a process with the role "api" or "all".',
   ],
   assistant_not_found: [404, "Assistant not found"],
   no_such_assistant: [

@@ -64,7 +64,7 @@ describe("a setting", () => {
     ],
     [
       { THREADMILL_DATABASE_POOLER_URL: "postgres://a/a" },
-      "THREADMILL_DATABASE_POOLER_URL requires that DATABASE_URL is set, too. DATABASE_URL must refer to Postgres itself, not to PgBouncer.",
+      "THREADMILL_DATABASE_POOLER_URL requires DATABASE_URL to be set as well. DATABASE_URL must refer to Postgres itself, not to PgBouncer.",
     ],
     [
       { THREADMILL_OIDC_ISSUER: "https://issuer.example" },

@@ -119,7 +119,7 @@ describe.skipIf(kubernetesMissing())("an instance on Kubernetes", () => {
     await until("the pod is gone", async () => !objectsOf(order).includes("pods"));
     expect(await world.driver.probe(ref)).toMatchObject({ state: "ended" });
     expect(await failureOf(world.driver.ensure(order))).toBe(
-      `The Deployment ${nameOf(order)} was changed by another program: Apply failed with 1 conflict: conflict with "kubectl": .spec.replicas. Delete the object, so that this service creates it again.`,
+      `The Deployment ${nameOf(order)} was changed by another program: Apply failed with 1 conflict: conflict with "kubectl": .spec.replicas. Delete the object so that this service can create it again.`,
     );
     await world.driver.stop(ref, { grace_ms: 0 });
   });

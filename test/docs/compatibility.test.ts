@@ -61,7 +61,7 @@ describe("the fields of langgraph.json in docs/compatibility.md", () => {
       return () => readConfig("serve", { config, data: folder }, {});
     };
     for (const version of ["20", 22, null]) expect(read(version)).not.toThrow();
-    expect(read("99")).toThrow("node_version is 99, but Threadmill runs on Node.js");
+    expect(read("99")).toThrow("node_version is 99, but Threadmill is running on Node.js");
     expect(read("lts")).toThrow("node_version must be a major version");
   });
 

@@ -242,7 +242,7 @@ describe.runIf(databases.includes("postgres"))("a worker", () => {
       expect([status, JSON.stringify(body)], `${method} ${sent}`).toEqual([
         404,
         expect.stringContaining(
-          `This process has the role worker and serves only GET /ok and GET /metrics: send ${method} `,
+          `This process has the role \\"worker\\" and serves only GET /ok and GET /metrics: send ${method} `,
         ),
       ]);
     }
@@ -273,9 +273,9 @@ describe.runIf(databases.includes("postgres"))("a worker", () => {
     const upgrade = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" };
     const socket = { ...upgrade, "sec-websocket-key": Buffer.alloc(16).toString("base64") };
     const path = `/threads/${UNKNOWN_ID}/stream/events`;
-    expect(await raw(`GET ${path}`, socket)).toMatch(/^HTTP\/1\.1 404 [\s\S]*role worker/);
+    expect(await raw(`GET ${path}`, socket)).toMatch(/^HTTP\/1\.1 404 [\s\S]*role \\"worker\\"/);
     expect(await raw("GET /ok", socket)).not.toMatch(/^HTTP\/1\.1 101 /);
-    expect(await raw("GET /threads", { host: "any.localhost" })).toMatch(/^HTTP\/1\.1 404 [\s\S]*role worker/);
+    expect(await raw("GET /threads", { host: "any.localhost" })).toMatch(/^HTTP\/1\.1 404 [\s\S]*role \\"worker\\"/);
   });
 
   it("serves them below the path prefix of all routes, if there is one", async () => {

@@ -451,7 +451,7 @@ describe("a FilterError states the position and the error", () => {
     ['gt(start_time, §"2024-02-30")', 'found the string "2024-02-30".'],
     ["gt(start_time, §1722286800)", 'found "1722286800".'],
     ['eq(is_root, §"true")', 'is_root requires true or false; found the string "true".'],
-    ["eq(error, §1)", "error requires true, false or a quoted string, or null;"],
+    ["eq(error, §1)", "error requires true, false, a quoted string, or null;"],
     ['eq(id, §"7")', 'id requires a quoted UUID; found the string "7".'],
     ["eq(id, §null)", 'id requires a quoted UUID; found "null".'],
     ['eq(reference_example, §"x")', "reference_example requires a quoted UUID, or null;"],
@@ -496,7 +496,7 @@ describe("a FilterError states the position and the error", () => {
     ["eq(name, §é)", '"é" is not part of the filter syntax.'],
     [
       'and(eq(metadata_key, "a"), eq(metadata_value, 1), §eq(metadata_key, "b"))',
-      "a second metadata_key in the same and(...) makes it unclear which key the value belongs to; use one and(...) per key.",
+      "a second metadata_key in the same and(...) makes it unclear which key the value belongs to; use a separate and(...) for each key.",
     ],
     ['and(gt(feedback_score, 1), eq(feedback_key, "a"), §in(feedback_key, ["b"]))', "a second feedback_key"],
   ];

@@ -82,7 +82,7 @@ export class KeyFile {
     const first = lines.findIndex((line, index) => this.#keyOf(line, index) !== undefined);
     this.#replace(
       lines.toSpliced(Math.max(first, 0), 0, keyToBase64(key)),
-      'insert a new key ("openssl rand -base64 32") before its other keys manually, then run the command again',
+      'generate a new key with "openssl rand -base64 32", insert it manually before the other keys in the file, then run the command again',
     );
   }
 

@@ -26,6 +26,6 @@ export function keySourceOf(settings: KeySettings): KeySource {
   if (path !== undefined) return { kind: "file", path, is_managed: false };
   if (database_url === undefined) return { kind: "file", path: join(data_dir, "encryption.keys"), is_managed: true };
   throw new ConfigError(
-    `Neither ${KEYS_VARIABLE} nor ${KEYS_VARIABLE}_FILE is set. On Postgres one of them is required, with the same keys for all processes: generate a key with "${KEY_GENERATION_COMMAND}".`,
+    `Neither ${KEYS_VARIABLE} nor ${KEYS_VARIABLE}_FILE is set. On Postgres, one of them is required, and all processes must use the same keys. Generate a key with "${KEY_GENERATION_COMMAND}".`,
   );
 }

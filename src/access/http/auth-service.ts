@@ -84,7 +84,9 @@ function serveFlows(app: App, mounts: readonly string[], flows: Flows, options: 
     // After the caller's access has ended, the response must not contain a token.
     const ended = unlessAborted(abort.signal, flows.wait(caller, params.auth_id, query.timeout, abort.signal));
     const text = ended.then((result) => JSON.stringify(result));
-    return keepAliveResponse(text, {}, abort, (error) => log.error({ error }, "waiting for an OAuth flow failed"));
+    return keepAliveResponse(text, {}, abort, (error) =>
+      log.error({ error }, "failed to wait for the result of an OAuth flow"),
+    );
   });
 
   serveAt(app, mounts, routes.discoverMcpProvider, async ({ caller, body, context }) =>

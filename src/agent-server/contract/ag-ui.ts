@@ -115,7 +115,7 @@ export const agUiRoutes = routeGroup("AG-UI", {
     path: "/ag-ui/{assistant_id}",
     summary: "Run an assistant for an AG-UI client",
     description:
-      "Creates a run and streams its events in the AG-UI protocol. The run is cancelled if the client disconnects.",
+      "Creates a run and streams its events over the AG-UI protocol. The run is cancelled if the client disconnects.",
     request: { params: z.object({ assistant_id: assistantId }), body: jsonBody(runAgentInput) },
     responses: {
       200: {

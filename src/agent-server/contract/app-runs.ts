@@ -142,10 +142,12 @@ const RunMonitoring = z
     bucket_ms: z.int().openapi({ description: "Length of a bucket in milliseconds." }),
     incomplete_until: nullable(timestamp).openapi({
       description:
-        "Null if all ended runs of the range were counted. Otherwise, only the 50,000 most recently ended runs (of all assistants together) were counted, and the value is the earliest of their end times.",
+        "Null if all runs that ended in the range were counted. Otherwise, only the 50,000 runs that ended most recently (across all assistants) were counted, and the value is the earliest of their end times.",
     }),
     total: z.object(runSeries),
-    assistants: z.array(AssistantRuns).openapi({ description: "The 100 assistants with the most ended runs." }),
+    assistants: z
+      .array(AssistantRuns)
+      .openapi({ description: "The 100 assistants with the largest number of ended runs." }),
   })
   .openapi("RunMonitoring", {
     description:

@@ -85,7 +85,8 @@ export const Interrupt = z
     id: z.string(),
     value: z.unknown().optional(),
     response_schema: jsonObject.nullish().openapi({
-      description: "JSON Schema of the expected response. For Python graphs, null if the interrupt has no schema.",
+      description:
+        "JSON Schema of the expected response. If the interrupt has no schema, this field is null for Python graphs and absent for JavaScript graphs.",
     }),
     namespace: z
       .array(z.string())

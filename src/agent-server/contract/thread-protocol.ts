@@ -32,7 +32,7 @@ export const eventSelection = z
     }),
     since: optional(z.int().min(0)).openapi({
       description:
-        "`seq` of the last event that the client has received. The stream continues after this event; with the value 0, it contains all stored events. Without `since`, the stream starts with the most recently started run, or with earlier runs that ended less than 10 s ago. If the most recently started run has ended and an active run was created after its end, the stream starts with this active run instead.",
+        "`seq` of the last event that the client has received. The stream continues after this event; with the value 0, it contains all stored events. Without `since`, the stream starts with the most recently started run. If runs before it ended less than 10 s ago, the stream includes them, too, and starts with the first of them. If the most recently started run has ended and an active run was created after its end, the stream starts with this active run instead.",
     }),
   })
   .openapi("EventSelection");

@@ -53,7 +53,7 @@ export const webhookRoutes = routeGroup("Webhooks", {
     path: "/webhooks/deliveries/{run_id}/redeliver",
     summary: "Send the pending or failed webhook of a run now",
     description:
-      "Also sends the pending and failed push notifications of the run. Restarts the 24-hour retry period. The attempts of a failed delivery are counted from 0 again.",
+      "Also sends the pending and failed push notifications of the run. Restarts the 24-hour retry period. For a failed delivery, also resets the number of attempts to 0.",
     request: { params: z.object({ run_id: uuid }) },
     responses: { 200: jsonResponse(WebhookDelivery, "The delivery."), ...errorResponses(404, 409, 422) },
   },

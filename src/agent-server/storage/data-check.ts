@@ -157,7 +157,7 @@ export async function checkEncryption({ read, write }: Database, isEncrypted: bo
   const found = await read.first(read.k.selectFrom("project_encryption").select("id"));
   if (found && !isEncrypted)
     throw new ConfigError(
-      "The database contains values that the handlers of encryption.path have encrypted. Set encryption.path in langgraph.json, or use another database.",
+      "The database contains values that were encrypted by the handlers of an encryption module. Specify this module in encryption.path in langgraph.json, or use another database.",
     );
   if (found || !isEncrypted) return;
   const row = { id: 1, since: nowMs };

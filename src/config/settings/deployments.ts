@@ -40,7 +40,7 @@ export const deploymentSettings = {
   deploy_deadline_ms: setting("THREADMILL_DEPLOY_DEADLINE", duration(), {
     default: "5m",
     meaning:
-      "Time limit for a revision's instances to become ready. The limit is up to four times as long while the instances make progress.",
+      "Time limit for a revision's instances to become ready. While the instances make progress, the limit is extended, up to four times this value.",
   }),
   deploy_drain_ms: setting("THREADMILL_DEPLOY_DRAIN", duration(), {
     default: "5m",

@@ -29,7 +29,7 @@ export const limitSettings = {
   }),
   max_upload_per_user: setting("THREADMILL_MAX_UPLOAD_PER_USER", bytes, {
     meaning:
-      "Maximum total size of request bodies per minute, per user and process, for the same users as `THREADMILL_MAX_OPEN_PER_USER`. While it is exceeded, requests with a body are rejected. Source archives of deployments do not count.",
+      "Maximum total size of request bodies per minute, counted separately for each user and process. The limit applies to the same callers as `THREADMILL_MAX_OPEN_PER_USER`. While it is exceeded, requests with a body are rejected. Source archives of deployments do not count.",
   }),
   max_upload_per_workspace: setting("THREADMILL_MAX_UPLOAD_PER_WORKSPACE", bytes, {
     meaning: "Like `THREADMILL_MAX_UPLOAD_PER_USER`, but for all users of a workspace together.",

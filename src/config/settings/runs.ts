@@ -18,7 +18,7 @@ export const runSettings = {
       "Python interpreter that executes Python graphs. The default is the first of these that exists: the virtual environment of the project, the active environment, a suitable Python on the PATH. See [Python graphs](python.md#interpreter).",
   }),
   python_hosts: setting(["--python-hosts <number>", "THREADMILL_PYTHON_HOSTS"], integer(1, 256), {
-    shown_default: "`dev`: 1; `serve`: as many as `THREADMILL_HOSTS`, at most 4",
+    shown_default: "`dev`: 1; `serve`: the value of `THREADMILL_HOSTS`, at most 4",
     meaning:
       "Number of graph hosts (processes) for runs of Python graphs. State reads use one additional process. With `THREADMILL_PYTHON_SPARE`, another process is kept as a spare.",
   }),
@@ -54,7 +54,7 @@ export const runSettings = {
   cron_missed: setting("THREADMILL_CRON_MISSED", oneOf(["skip", "last"]), {
     default: "skip",
     meaning:
-      "What to do when scheduled times of a cron passed more than a minute ago without a run, for example because no process was running. `skip` creates no run. `last` creates one run for all missed times together.",
+      "What to do if a cron missed scheduled times, that is, if they passed more than a minute ago without a run, for example because no process was running. `skip` creates no run. `last` creates one run for all missed times together.",
   }),
   webhook_keys: setting("THREADMILL_WEBHOOK_SECRET", readWebhookKeys, {
     default: "",
@@ -84,7 +84,7 @@ export const runSettings = {
   host_dead_ms: setting("THREADMILL_HOST_TIMEOUT", duration(), {
     default: "1m",
     meaning:
-      "A graph host is terminated if it does not respond for this time, for example because a node blocks its event loop. While a host imports graphs, the limit is at least 3 minutes.",
+      "A graph host is terminated if it does not respond for this long, for example because a node blocks its event loop. While a host imports graphs, the limit is at least 3 minutes.",
   }),
   disconnect_grace_ms: setting("THREADMILL_DISCONNECT_GRACE", duration(), {
     default: "2s",

@@ -42,7 +42,7 @@ const ComparedRowsQuery = z
     ),
     filters: experimentFilters.describe("Filter expressions, keyed by experiment ID."),
     preview: optional(z.object({ inputs: optional(z.string()), outputs: optional(z.string()) })).describe(
-      "Top-level keys whose values are previewed; `$` previews the complete payload as JSON. By default, the preview shows the first of these that exists: the last message of the user (inputs) or of the model (outputs); the only value, if it is text; the text under a common key such as `question` or `answer`; the payload as JSON.",
+      "Top-level keys whose values are previewed; `$` previews the complete payload as JSON. By default, the preview shows the first of these that exists: the last message of the user (inputs) or of the model (outputs); the value of the payload's only key, if the value is text; the text under a common key such as `question` or `answer`; the payload as JSON.",
     ),
     order: optional(order).describe("Sort order. Default: the examples' order in the dataset."),
     example_id: optional(uuidOrHex).describe("ID of an example. Its position in the result is returned in `position`."),

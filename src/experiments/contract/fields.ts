@@ -85,7 +85,7 @@ export const traceTime = z
     context.issues.push({
       code: "custom",
       input: value,
-      message: "must be an ISO 8601 time from 1901 to 2250, or a number of milliseconds since the epoch",
+      message: "must be an ISO 8601 time in the years 1901 to 2250, or a number of milliseconds since the epoch",
     });
     return z.NEVER;
   })

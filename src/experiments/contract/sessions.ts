@@ -57,7 +57,7 @@ const statistics = {
   session_feedback_stats: FeedbackStats.nullable(),
   run_facets: z.array(jsonObject).nullable().openapi({
     description:
-      "Run counts by type, name, tag and metadata key, over the newest 10,000 runs. Each count has a filter expression that selects the runs with that value. Null if the statistics are not included. Empty if `facets` is not true.",
+      "Run counts by type, name, tag and metadata key, over the newest 10,000 runs. Each count has a filter expression that selects the runs with this type, name, tag or metadata key. Null if the statistics are not included. Empty if `facets` is not true.",
   }),
   error_rate: z.number().nullable(),
   streaming_rate: z.number().nullable(),

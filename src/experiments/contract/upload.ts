@@ -9,7 +9,9 @@ import { Session } from "./sessions.ts";
 /** One example of the dataset with one run on it. */
 export const UploadRow = z
   .object({
-    row_id: uuidOrHex.describe("ID of the example. Use the same ID in every experiment of the dataset."),
+    row_id: uuidOrHex.describe(
+      "ID of the example. In every experiment of the dataset, use the same ID for the same example.",
+    ),
     inputs: jsonObject,
     expected_outputs: optional(jsonObject),
     actual_outputs: optional(jsonObject),

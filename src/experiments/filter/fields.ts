@@ -84,7 +84,7 @@ const ofText = (convert: (text: string) => Scalar | undefined) => (literal: stri
 const LITERAL_TYPES: Record<Kind, LiteralType> = {
   uuid: { expected: "a quoted UUID", convert: ofText((text) => uuidOrHex.safeParse(text).data) },
   text: { expected: "a quoted string", convert: ofType("string") },
-  error: { expected: "true, false or a quoted string", convert: ofType("string", "boolean") },
+  error: { expected: "true, false, a quoted string", convert: ofType("string", "boolean") },
   seconds: {
     expected: 'a number of seconds, or a string such as "5s" (units: ms, s, m, h)',
     convert: (literal) => (typeof literal === "string" ? parseSeconds(literal) : ofType("number")(literal)),
@@ -92,7 +92,7 @@ const LITERAL_TYPES: Record<Kind, LiteralType> = {
   time: { expected: 'a time such as "2024-07-29T21:00:00Z"', convert: ofText(microsecondsOf) },
   number: { expected: "a number", convert: ofType("number") },
   boolean: { expected: "true or false", convert: ofType("boolean") },
-  json: { expected: "true, false, a number or a quoted string", convert: ofType("string", "number", "boolean") },
+  json: { expected: "true, false, a number, a quoted string", convert: ofType("string", "number", "boolean") },
   list: { expected: "no value", convert: () => undefined },
 };
 

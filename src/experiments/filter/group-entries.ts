@@ -92,7 +92,7 @@ function groupMembers(operands: ParsedExpression[], kind: EntryKind): Member[] {
   if (second && values.length > 0) {
     throw new FilterError(
       second.operand.at,
-      `a second ${kind}_key in the same and(...) makes it unclear which key the value belongs to; use one and(...) per key.`,
+      `a second ${kind}_key in the same and(...) makes it unclear which key the value belongs to; use a separate and(...) for each key.`,
     );
   }
   if (second) return [];

@@ -75,7 +75,7 @@ export class Uploads {
 
   #find(ticket: string): { upload: IncomingUpload; caller: Caller } {
     const found = this.#open.get(ticket);
-    if (!found) throw new Error(`The upload ${ticket} does not exist: it has already finished or was discarded.`);
+    if (!found) throw new Error(`The upload ${ticket} no longer exists: it has finished or was discarded.`);
     return found;
   }
 }

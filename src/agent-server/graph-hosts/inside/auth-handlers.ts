@@ -108,7 +108,7 @@ const isScalar = (value: unknown): boolean =>
 
 const invalidFilter = (name: string, value: unknown): Error =>
   new Error(
-    `the handler returned an invalid filter (${name}: ${JSON.stringify(value) ?? String(value)}). Return true, false, or a filter object. Its values must be strings, numbers, booleans, null, or objects with the operator $eq, $contains or both. Its keys $or and $and take lists of filter objects`,
+    `the handler returned an invalid filter (${name}: ${JSON.stringify(value) ?? String(value)}). Return true, false, or a filter object. The values of a filter object must be strings, numbers, booleans, null, or objects with one or both of the operators $eq and $contains. Only the values of the keys $or and $and must be lists of filter objects`,
   );
 
 /** Headers that describe the body or the connection, which the service sets. */

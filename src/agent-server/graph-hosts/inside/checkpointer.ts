@@ -123,8 +123,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       newVersions: ChannelVersions,
     ): Promise<RunnableConfig> {
       const { thread_id, checkpoint_ns = "", checkpoint_id: parent } = config.configurable ?? {};
-      if (thread_id === undefined)
-        throw new Error("Storing a checkpoint requires configurable.thread_id in the config.");
+      if (thread_id === undefined) throw new Error("To store a checkpoint, set configurable.thread_id in the config.");
       const { channel_values, ...rest } = checkpoint;
       const scope = scopeOf(config);
       const allMetadata = { ...scope.metadata, ...metadata };
@@ -153,9 +152,10 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       task_path = "",
     ): Promise<void> {
       const { thread_id, checkpoint_ns = "", checkpoint_id } = config.configurable ?? {};
-      if (thread_id === undefined) throw new Error("Storing writes requires configurable.thread_id in the config.");
+      if (thread_id === undefined)
+        throw new Error("To store pending writes, set configurable.thread_id in the config.");
       if (checkpoint_id === undefined)
-        throw new Error("Storing writes requires configurable.checkpoint_id in the config.");
+        throw new Error("To store pending writes, set configurable.checkpoint_id in the config.");
       const rows: WriteData[] = await Promise.all(
         writes.map(async ([channel, written], position) => {
           const stored = await this.#serializer.dump(written);

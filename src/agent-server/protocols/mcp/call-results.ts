@@ -40,7 +40,7 @@ export function pausedOf(run: RunRow, output: string): CallToolResult {
   const { assistant_id, thread_id } = run;
   const body = JSON.stringify({ assistant_id, command: { resume: "<answer>" } });
   return outputOf(run, output, [
-    `The run is paused and is waiting for input. To continue, call POST /threads/${thread_id}/runs/wait on this server with the body ${body}. Replace "<answer>" with the answer. If there are several interrupts, replace it with an object that contains the answer to each interrupt under the ID of the interrupt.`,
+    `The run is paused and is waiting for input. To continue, call POST /threads/${thread_id}/runs/wait on this server with the body ${body}. Replace "<answer>" with the answer or, if there are several interrupts, with an object that maps the ID of each interrupt to its answer.`,
   ]);
 }
 

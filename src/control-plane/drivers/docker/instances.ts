@@ -113,7 +113,7 @@ export class Instances {
       await restrictContainerTraffic(bridge, database_url).catch((error: unknown) =>
         log.warn(
           { error, bridge, see: "docs/security.md#containers" },
-          "could not set the firewall rules: containers can connect to this machine and to link-local addresses",
+          "could not set the firewall rules, so containers can connect to this machine and to link-local addresses",
         ),
       );
     });

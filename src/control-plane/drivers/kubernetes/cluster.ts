@@ -85,7 +85,7 @@ export class Cluster {
     } catch (error) {
       if (!(error instanceof ClusterError) || error.status !== 409) throw error;
       throw new DeployError(
-        `The ${object.kind} ${object.metadata.name} was changed by another program: ${error.message} Delete the object, so that this service creates it again.`,
+        `The ${object.kind} ${object.metadata.name} was changed by another program: ${error.message} Delete the object so that this service can create it again.`,
       );
     }
   }

@@ -89,12 +89,12 @@ const CountQuery = z.object({
   start_time: time
     .optional()
     .describe(
-      "Counts only items that were archived after this time. The parameter is ignored if `status` has another value than `archived`.",
+      "Counts only items that were archived after this time. The parameter is ignored if `status` has a value other than `archived`.",
     ),
   end_time: time
     .optional()
     .describe(
-      "Counts only items that were archived before this time. The parameter is ignored if `status` has another value than `archived`.",
+      "Counts only items that were archived before this time. The parameter is ignored if `status` has a value other than `archived`.",
     ),
 });
 export type QueueCountQuery = z.output<typeof CountQuery>;

@@ -40,7 +40,7 @@ export function MonitoringPage() {
         <AssistantFilter value={search.assistant} onChange={(assistant) => change({ assistant })} />
         {data?.incomplete_until && (
           <p role="status" className="text-table text-text-2">
-            Only the 50,000 runs that ended last are counted. The numbers are complete only for the time after{" "}
+            Only the 50,000 runs that ended most recently are counted. The numbers are complete only for the time after{" "}
             {timeLabel(data.incomplete_until)}.
           </p>
         )}
@@ -55,7 +55,7 @@ export function MonitoringPage() {
         </div>
       ) : data.total.runs === 0 ? (
         <EmptyState title="No runs ended in this time range">
-          The number of ended runs, the error rate, durations and queue times of each assistant appear here.
+          The number of runs that ended, and the error rate, durations and queue times of each assistant appear here.
         </EmptyState>
       ) : (
         <Numbers data={data} search={search} />

@@ -28,7 +28,7 @@ export function Evaluations() {
         items={datasets}
         error={error}
         retry={refetch}
-        empty="Upload evaluation results to see here which scores improved or dropped, and whether the differences are statistically significant."
+        empty="Upload evaluation results to see which scores improved or dropped, and whether the differences are statistically significant. The comparisons appear here."
         keyOf={({ id }) => id}
       >
         {(dataset) => (

@@ -38,7 +38,7 @@ export function ThreadMenu({ model }: { model: ThreadModel }) {
             ? [
                 {
                   label: "Add to dataset",
-                  hint: "Creates an example from the shown state and the input that led to it.",
+                  hint: "Creates an example from the state that is currently shown and the input that led to it.",
                   icon: <DatabaseZap size={14} />,
                   onSelect: () => setAdding(true),
                 },

@@ -12,7 +12,7 @@ export function asAuth(value: unknown): Auth {
   const { authenticate, callbacks = {} } = handlers;
   if (typeof authenticate !== "function")
     throw new Error(
-      "the Auth object specified in auth.path has no authenticate handler: add one with its authenticate method",
+      "the Auth object specified in auth.path has no authenticate handler: call the authenticate method of the object to add one",
     );
   return { authenticate, callbacks };
 }

@@ -116,7 +116,7 @@ async function findInterpreter(wanted: string | undefined, { env, user }: Base):
     if (wanted ? version === wanted : VERSIONS.includes(version)) return { path: name, version };
   }
   throw new DeployError(
-    `The project is written in Python, but there is no Python ${wanted ?? `${VERSIONS.at(-1)} to ${VERSIONS[0]}`} on the PATH.`,
+    `The project is written in Python, but there is no Python ${wanted ?? `${VERSIONS.at(-1)} to ${VERSIONS[0]}`} interpreter on the PATH.`,
   );
 }
 

@@ -93,7 +93,7 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
           className="flex-1"
           empty={
             q || split ? (
-              <EmptyState title={q ? `No examples match “${q}”` : `No examples in the split ${split}`} />
+              <EmptyState title={q ? `No examples match “${q}”` : `No examples in the split “${split}”`} />
             ) : (
               <EmptyState
                 title="No examples yet"

@@ -115,7 +115,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
         {match(
           "json_match",
           "JSON match",
-          "Of the expected values, the fraction that the output contains at the same JSON path.",
+          "Fraction of the expected values that the output contains at the same JSON paths.",
         )}
         {match("exact_match", "Exact match", "Whether the output is equal to the expected output.")}
         <Checkbox

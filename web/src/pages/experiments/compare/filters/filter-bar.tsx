@@ -98,7 +98,7 @@ export function FilterBar({
       <Button
         square
         aria-label="Heat map"
-        title="Color each score on a scale from the worst to the best score of the same key"
+        title="Color each score on a scale from the worst to the best score for the same feedback key"
         aria-pressed={search.heat === true}
         onClick={() => onChange({ heat: search.heat ? undefined : true })}
       >
