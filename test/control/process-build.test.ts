@@ -195,13 +195,13 @@ describe("a build of the process driver", () => {
         "b.py": "",
       },
       {},
-      "The project is written in Python, but there is no Python 3.99 on the PATH.",
+      "The project is written in Python, but there is no Python 3.99 interpreter on the PATH.",
     ],
     [
       "names a version of Python that is not there",
       { "langgraph.json": '{"graphs":{"a":"./a.py:graph"},"python_version":"3.99"}', "a.py": "" },
       {},
-      "The project is written in Python, but there is no Python 3.99 on the PATH.",
+      "The project is written in Python, but there is no Python 3.99 interpreter on the PATH.",
     ],
   ])("fails when the source %s", async (_, files, more, sentence) => {
     expect(await failure(await packed(files as Record<string, string>), more)).toBe(sentence);
