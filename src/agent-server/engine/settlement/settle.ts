@@ -8,13 +8,13 @@ import { endHeldRun, endRunIfHeld, holdsLease, lockRunIfHeld } from "../../stora
 import { keepStateless } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import { deleteThreadState, lockThreadId, setThreadStatus, settleThread } from "../../storage/threads.ts";
+import { rollBack } from "../cancellation/rollback.ts";
 import type { Unwritten } from "../execution/journal.ts";
 import { durationOf, type LoggedRun, runFields } from "../run-log.ts";
 import type { RunMetrics } from "../run-metrics.ts";
 import type { EventLog } from "../streams/event-log.ts";
 import { DELETED, type Ending } from "../streams/feed.ts";
 import type { RunTraces } from "../tracing/run-traces.ts";
-import { rollBack } from "./rollback.ts";
 import { storeWebhooks } from "./webhook.ts";
 
 export interface SettleContext {

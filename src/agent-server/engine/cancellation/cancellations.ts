@@ -7,8 +7,8 @@ import type { RunCancelMany } from "../../contract/runs.ts";
 import { findRun, listActiveRunsOfTenant, lockRun, lockThreadAndRun } from "../../storage/runs.ts";
 import type { RunRow, ThreadRunKey } from "../../storage/schema.ts";
 import { lockThreadId } from "../../storage/threads.ts";
+import type { SettleContext } from "../settlement/settle.ts";
 import { type CancelIntent, cancelLocked, type PendingCancel, publishCancels } from "./cancel.ts";
-import type { SettleContext } from "./settle.ts";
 
 const BATCH = 200;
 

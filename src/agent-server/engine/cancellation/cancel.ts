@@ -5,10 +5,10 @@ import { interruptIfPending, lockRun, requestCancel } from "../../storage/runs.t
 import type { RunRow } from "../../storage/schema.ts";
 import { deleteThreadState, recomputeStatus } from "../../storage/threads.ts";
 import type { LoggedRun } from "../run-log.ts";
+import { publishRunEnd, type SettleContext } from "../settlement/settle.ts";
+import { storeWebhooks } from "../settlement/webhook.ts";
 import { DELETED, type Ending } from "../streams/feed.ts";
 import { rollBack } from "./rollback.ts";
-import { publishRunEnd, type SettleContext } from "./settle.ts";
-import { storeWebhooks } from "./webhook.ts";
 
 export interface CancelIntent {
   action: CancelAction;
