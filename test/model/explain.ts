@@ -8,7 +8,7 @@ const ENDED: RunStatus[] = ["success", "error", "interrupted", "timeout"];
 
 /** The statuses that a deleted run can have had. Its clients know that its time was up. */
 const endingsOf = ({ outputs }: RunNote): RunStatus[] =>
-  outputs.some(({ body }) => body.__error__?.error === "TimeoutError") ? ["timeout"] : ENDED;
+  outputs.some(({ body }) => body?.__error__?.error === "TimeoutError") ? ["timeout"] : ENDED;
 
 /** More places than this in the tree of orders mean that the search is lost, not that the service is wrong. */
 const MAX_PLACES = 400_000;
