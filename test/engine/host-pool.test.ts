@@ -83,6 +83,16 @@ describe("the pool of graph hosts", () => {
     expect(stuck).toEqual([]);
   });
 
+  it("does not count the time in which a host loads its graphs as silence", async () => {
+    pool.reserve(order("waiting"), { isolated: false });
+    await pinged();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SILENT_MS + 500);
+    await load();
+    expect({ capacity: pool.capacity(), stuck }).toEqual({ capacity: 9, stuck: [] });
+    await until("it is silent after that", async () => stuck.length > 0);
+    expect(stuck).toEqual(["waiting"]);
+  });
+
   it("counts the death of a host against the runs that had begun in it", async () => {
     await load();
     pool.reserve(order("begun"), { isolated: false });

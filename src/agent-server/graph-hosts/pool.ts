@@ -201,6 +201,8 @@ export class HostPool implements BackgroundService {
       this.#endAdditional(host);
     } else if (message.type === "loaded") {
       host.ready = true;
+      // A ping that waits while the graphs are loaded would make the host appear unresponsive until its response arrives.
+      if (host.pinged_at !== undefined) host.pinged_at = performance.now();
       host.loaded.resolve(message.failures);
       this.#warn(message.warnings);
       this.#listener.onCapacity();
