@@ -153,4 +153,10 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     replace: ["started || !host.ready;", "started !== null;"],
     suites: pool,
   },
+  {
+    name: "hosts: the time in which a host loads its graphs counts as silence",
+    file: "src/agent-server/graph-hosts/pool.ts",
+    replace: ["if (host.pinged_at !== undefined) host.pinged_at = performance.now();", ""],
+    suites: pool,
+  },
 ];
