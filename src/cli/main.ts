@@ -75,7 +75,8 @@ function exitWith(error: unknown): never {
   }
   if (syscall === "listen" && (code === "EADDRINUSE" || code === "EACCES" || code === "EADDRNOTAVAIL")) {
     printError(`Cannot listen on the address (${message}): choose another port or address with --port or --host.`);
-    process.exit(USAGE_STATUS);
+    // The program that uses the port may end, so a supervisor should start this one again.
+    process.exit(code === "EADDRINUSE" ? 1 : USAGE_STATUS);
   }
   console.error(error);
   process.exit(1);

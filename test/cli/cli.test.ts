@@ -109,6 +109,17 @@ describe("a mistake in the configuration", () => {
     expect(stderr).toContain(`is in use. It was last opened by process ${server.child.pid}.`);
   });
 
+  it("a port that another program uses ends the program with status 1, because it may become free", async () => {
+    project = createProject(GOOD);
+    const server = await start();
+    const args = ["--config", project.config, "--data", `${project.data}-other`, "--port", new URL(server.url).port];
+    const { status, stderr } = await runCli(["serve", ...args]);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringContaining("choose another port or address"),
+    });
+  });
+
   it("a database of a newer version is refused", async () => {
     project = createProject(GOOD);
     const args = ["--data", project.data];

@@ -12,6 +12,21 @@ import { PROJECT } from "./deployed-project.ts";
 import { type DockerWorld, openDockerWorld } from "./docker-world.ts";
 import { answersOk, ask, describeDriver } from "./driver-conformance.ts";
 
+/** At its first start the graph listens on the port of its instance before that does. */
+const TAKES_PORT = {
+  ...PROJECT,
+  "graph.mjs": PROJECT["agent.mjs"] as string,
+  "agent.mjs": `import { once } from "node:events";
+    import { existsSync, readFileSync, writeFileSync } from "node:fs";
+    import { createServer } from "node:net";
+    const variables = readFileSync("/proc/self/environ", "utf8").split("\0").map((line) => line.split("="));
+    const { PORT, THREADMILL_DATA } = Object.fromEntries(variables);
+    if (!existsSync(THREADMILL_DATA + "/started")) {
+      writeFileSync(THREADMILL_DATA + "/started", "");
+      await once(createServer().listen(PORT, "127.0.0.1"), "listening");
+    }
+    export { graph } from "./graph.mjs";`,
+};
 const BROKEN = { ...PROJECT, "agent.mjs": "import 'a-package-that-nobody-has'; export const graph = 1;" };
 
 describe.skipIf(engineMissing())("containers", () => {
@@ -20,6 +35,7 @@ describe.skipIf(engineMissing())("containers", () => {
     engine = await startEngine();
     await engine.imageOf("agents/good:1", PROJECT);
     await engine.imageOf("agents/broken:1", BROKEN);
+    await engine.imageOf("agents/takes-port:1", TAKES_PORT);
   }, 180_000);
   afterAll(() => engine.stop(), 60_000);
 
@@ -117,6 +133,15 @@ describe.skipIf(engineMissing())("containers", () => {
       });
       await until("the rest is received", async () => second.includes("three"));
       expect(second.filter((message) => /^(one|two|three)$/.test(message))).toEqual(["two", "three"]);
+    });
+
+    it("gets another port if another program took its port before it listened", async () => {
+      const order = specFor({ artifact: "agents/takes-port:1" });
+      const first = await world.driver.ensure(order);
+      await until("it has ended", async () => (await world.driver.probe(first)).state === "ended");
+      const second = await world.driver.ensure(order);
+      expect(second.address).not.toBe(first.address);
+      await answersOk(second);
     });
 
     it("is refused with an error message when its image has no such program", async () => {

@@ -11,6 +11,12 @@ export const DOCKER_MUTANTS: readonly Mutant[] = [
     suites: suite("containers"),
   },
   {
+    name: "docker: a port that another program has taken makes a revision fail",
+    file: "src/cli/main.ts",
+    replace: ['code === "EADDRINUSE" ? 1 : USAGE_STATUS', "USAGE_STATUS"],
+    suites: ["test/control/docker-driver.test.ts"],
+  },
+  {
     name: "docker: containers keep their capabilities",
     file: "src/control-plane/drivers/docker/container.ts",
     replace: ['      CapDrop: ["ALL"],\n', ""],

@@ -1,6 +1,7 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { chmod, lchown, lstat, mkdir, readdir, rename } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import type Docker from "dockerode";
 import type { Log } from "../../../platform/lib/log.ts";
@@ -278,12 +279,23 @@ const isRoot = (user = ""): boolean => {
   return name === "root" || Number(name) === 0;
 };
 
+/** Linux assigns ports from 32768 on to outgoing connections, and Kubernetes uses those from 30000 on. */
+const PORTS = { first: 20_000, after_last: 30_000 };
+const MAX_TRIES = 100;
+
 /** Returns a free port. If another process takes it before the container does, the container ends and is started again. */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  for (let tries = 1; ; tries++) {
+    const port = randomInt(PORTS.first, PORTS.after_last);
+    const server = createServer().listen(port, "127.0.0.1");
+    try {
+      await once(server, "listening");
+    } catch (error) {
+      if (tries === MAX_TRIES) throw error;
+      continue;
+    }
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
