@@ -127,6 +127,11 @@ describe("a document with rows", () => {
     expect(['{"results":true}', '{"results":[]}', '{"other":[]}'].map(hasArray)).toEqual([false, true, false]);
   });
 
+  it("finds the end of keys that end with a backslash", () => {
+    const document = '{"a\\\\":"}","b\\\\\\"":1,"results":[{"c\\\\":"]"}]}';
+    expect(read(document, [1])).toEqual({ rest: { "a\\": "}", 'b\\"': 1, results: true }, rows: [{ "c\\": "]" }] });
+  });
+
   it("takes the last of members with the same key", () => {
     expect(read('{"a":1,"a":[2],"\\u0061":3,"results":[]}')).toEqual({ rest: { a: 3, results: true }, rows: [] });
   });

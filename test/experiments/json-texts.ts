@@ -18,14 +18,14 @@ const stringTexts = fc
   .tuple(strings, fc.boolean())
   .map(([text, isEscaped]) => (isEscaped ? `"${escapeAll(text)}"` : JSON.stringify(text)));
 /**
- * V8 13.6 mixes up keys of one character that is written with an escape: after `JSON.parse('{"\\\\":0}')` it reads the key of
- * `{"\\"":0}` as a backslash. The service parses rows with it, too, but not in the same order as a whole document.
+ * V8 13.6 mixes up keys (nodejs/node issue 63785): after `JSON.parse('{"a":0,"b\\\\":0}')` it reads the last key of `{"a":0,"b\\n":0}` as
+ * `b\\`, because the text of the key begins like it. The service parses rows with it, too, but not in the same order as a whole document.
  */
-const isMisread = (key: string): boolean => key.includes("\\") && (JSON.parse(`[${key}]`)[0] as string).length === 1;
+const misleads = (key: string): boolean => (JSON.parse(`[${key}]`)[0] as string).includes("\\");
 
 const keyTexts = fc.oneof(
   { weight: 20, arbitrary: fc.constantFrom('"name"', '"result"', '"re\\u0073ult"', '"résumé"', '""') },
-  { weight: 5, arbitrary: stringTexts.filter((key) => !isMisread(key)) },
+  { weight: 5, arbitrary: stringTexts.filter((key) => !misleads(key)) },
   { weight: 1, arbitrary: fc.constantFrom('"__proto__"', '"constructor"', '"__pr\\u006fto__"', '"prototype"') },
 );
 const scalarTexts = fc.oneof(

@@ -1,8 +1,12 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { COUNTS, SEED } from "../support/counts.ts";
+import { startProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
 import type { Entry } from "./history.ts";
 import { play } from "./play.ts";
 import { hasPostgresServer } from "./postgres-server.ts";
@@ -91,4 +95,29 @@ describe("three processes on a Postgres of their own", () => {
       }
     },
   );
+});
+
+it("the network of the faults delivers packets in their order when a delay ends", async () => {
+  let received = "";
+  const server = createServer((socket) => socket.on("data", (data) => (received += data)));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const proxy = await startProxy(`postgres://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  const client = connect(Number(new URL(proxy.url).port), "127.0.0.1");
+  await once(client, "connect");
+  proxy.degrade({ delay_ms: 200, resets: 0, random: () => 1 });
+  const passed = Promise.withResolvers<void>();
+  proxy.change((packet) => {
+    passed.resolve();
+    return packet;
+  });
+  client.write("1");
+  await passed.promise;
+  proxy.degrade(undefined);
+  client.write("2");
+  await until("both have arrived", async () => received.length === 2);
+  expect(received).toBe("12");
+  client.destroy();
+  await proxy.close();
+  server.close();
 });

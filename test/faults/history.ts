@@ -37,7 +37,17 @@ export type Entry = { t: number } & (
       text?: string;
     }
   /** How the run stands in the database at the end. */
-  | { kind: "row"; run_id: string; status: string; attempt: number; crashes: number; epoch: number; graph_id: string }
+  | {
+      kind: "row";
+      run_id: string;
+      status: string;
+      attempt: number;
+      crashes: number;
+      epoch: number;
+      graph_id: string;
+      /** The data of its last event "error". */
+      error: string | null;
+    }
   /** A rule of test/crash/invariants.ts that the rows break at the end. */
   | { kind: "violation"; rule: string; rows: unknown[] }
 );

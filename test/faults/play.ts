@@ -101,7 +101,10 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
 async function noteRows(url: string, note: Note): Promise<void> {
   const open = "select from runs where status in ('pending', 'running')";
   await until("all runs have ended", async () => (await execute(url, open)).length === 0, 60_000);
-  const rows = await execute(url, "select run_id, status, attempt, crashes::int, epoch::int, graph_id from runs");
+  const error =
+    "(select data from run_events e where e.run_id = runs.run_id and event = 'error' order by seq desc limit 1)";
+  const columns = `run_id, status, attempt, crashes::int, epoch::int, graph_id, ${error} as error`;
+  const rows = await execute(url, `select ${columns} from runs`);
   for (const row of rows) note({ kind: "row", ...row } as Extract<Entry, { kind: "row" }>);
   const database = openPostgres({ url, log: createLog("silent") });
   for (const violation of await violations(database.read)) note({ kind: "violation", ...violation });

@@ -29,13 +29,18 @@ export async function startProxy(database_url: string): Promise<TcpProxy> {
     const pair: [Socket, Socket] = [near, far];
     pairs.add(pair);
     for (const [from, to] of [pair, [far, near] as const]) {
+      const delayed: Buffer[] = [];
       from.on("error", () => undefined);
       from.on("data", (packet: Buffer) => {
         if (!carrying) return;
         const chunk = from === near ? changed(packet) : packet;
-        if (!degraded) return void to.write(chunk);
-        if (degraded.random() < degraded.resets) for (const socket of pair) socket.resetAndDestroy();
-        else setTimeout(() => to.write(chunk), degraded.delay_ms);
+        if (degraded && degraded.random() < degraded.resets) for (const socket of pair) socket.resetAndDestroy();
+        else if (!degraded && delayed.length === 0) to.write(chunk);
+        else {
+          delayed.push(chunk);
+          // Each timer sends the oldest packet, because a connection delivers in order, also when the delay ends.
+          setTimeout(() => to.write(delayed.shift() as Buffer), degraded?.delay_ms ?? 0);
+        }
       });
       from.on("close", () => {
         if (!carrying) return;
