@@ -63,6 +63,13 @@ function returns(fault: Fault): number[] {
   return found.sort((a, b) => a - b);
 }
 
+/** Pairs of runs of which the one that was accepted later committed a checkpoint before the last one of the other. */
+const pairs = accepted.flatMap(({ run_id, after }) => {
+  const [earlier, later] = [rows.get(after ?? ""), rows.get(run_id)];
+  return earlier && later ? [{ earlier, later }] : [];
+});
+const reversed = pairs.filter(({ earlier, later }) => !((earlier.last ?? "") < (later.first ?? "")));
+
 const probes = (fault: Fault, path: string) => of("probe").filter((one) => one.fault === fault && one.path === path);
 const endedOf = (runs: { run_id: string }[], status: string) =>
   runs.filter(({ run_id }) => rows.get(run_id)?.status === status);
@@ -108,6 +115,7 @@ const gates: Gate[] = [
     limit: 0,
     of: stepsOf.size,
   },
+  { name: "pairs of runs of a thread that are out of order", measured: reversed.length, limit: 0, of: pairs.length },
   { name: "rules that the rows break", measured: of("violation").length, limit: 0 },
   {
     name: "frozen: recovery, p50 (ms)",
@@ -232,6 +240,7 @@ for (const { name, measured, limit, of: whole, isTime } of gates) {
   console.log(`${mark} ${name}: ${measured}${whole === undefined ? "" : ` of ${whole}`} (limit ${limit})`);
 }
 for (const [run_id, steps] of unexplained.slice(0, 5)) console.log(run_id, rows.get(run_id), steps);
+for (const pair of reversed.slice(0, 5)) console.log(pair);
 for (const violation of of("violation")) console.log(JSON.stringify(violation));
 for (const probe of without_database.filter(({ status, retry }) => status !== 200 && !retry).slice(0, 5))
   console.log(probe);

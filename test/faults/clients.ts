@@ -19,9 +19,14 @@ export interface Options {
   random: Random;
 }
 
+/** Runs of different clients share threads. */
+const THREADS = 1_000;
+const RUNS_AT_ONCE = 2;
+
 /** Clients that create runs and wait for them, each time at another server; what has no answer is asked elsewhere. */
 export class Clients {
   readonly #options: Options;
+  readonly #threads = Array.from({ length: THREADS }, () => randomUUID());
   #working: Promise<void>[] = [];
   #stopped = false;
   fault: Fault | undefined;
@@ -32,7 +37,7 @@ export class Clients {
 
   start(count: number): void {
     this.#working = Array.from({ length: count }, async () => {
-      while (!this.#stopped) await this.runOne("ticks");
+      while (!this.#stopped) await this.#inOneThread();
     });
   }
 
@@ -41,10 +46,28 @@ export class Clients {
     await Promise.all(this.#working);
   }
 
-  /** Creates a run, and waits for its end. False: the creation had no answer, which acknowledges nothing. */
+  /** Creates runs of a thread one after the other, which wait for each other in the queue, and then waits for the end of all. */
+  async #inOneThread(): Promise<void> {
+    const thread_id = this.#options.random.pick(this.#threads);
+    const run_ids: string[] = [];
+    while (run_ids.length < RUNS_AT_ONCE && !this.#stopped) {
+      const run_id = await this.#create(thread_id, "ticks", { steps: [] }, run_ids.at(-1));
+      if (run_id !== undefined) run_ids.push(run_id);
+    }
+    for (const run_id of run_ids) await this.#receive(thread_id, run_id);
+  }
+
+  /** Creates a run in a new thread, and waits for its end. False: the creation had no answer, which acknowledges nothing. */
   async runOne(assistant_id: string, input: object = {}): Promise<boolean> {
-    const { note, history } = this.#options;
     const thread_id = randomUUID();
+    const run_id = await this.#create(thread_id, assistant_id, { steps: [], ...input });
+    if (run_id !== undefined) await this.#receive(thread_id, run_id);
+    return run_id !== undefined;
+  }
+
+  /** @param after a run of the thread that was accepted before */
+  async #create(thread_id: string, assistant_id: string, input: object, after?: string): Promise<string | undefined> {
+    const { note, history } = this.#options;
     const created = await this.#ask(`/threads/${thread_id}/runs`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -52,20 +75,24 @@ export class Clients {
     });
     if (created?.status !== 200) {
       await pause(AGAIN_MS);
-      return false;
+      return undefined;
     }
     const { run_id } = JSON.parse(created.text) as { run_id: string };
-    note({ kind: "accepted", run_id, fault: this.fault });
+    note({ kind: "accepted", run_id, after, fault: this.fault });
+    return run_id;
+  }
+
+  async #receive(thread_id: string, run_id: string): Promise<void> {
+    const { note } = this.#options;
     const end = performance.now() + RUN_MS;
     while (performance.now() < end) {
       const joined = await this.#ask(`/threads/${thread_id}/runs/${run_id}/join`, {}, JOIN_MS);
       if (joined?.status === 200) {
         note({ kind: "received", run_id, steps: (JSON.parse(joined.text) as { steps?: unknown }).steps });
-        return true;
+        return;
       }
       await pause(AGAIN_MS);
     }
-    return true;
   }
 
   /** Undefined: no answer. */

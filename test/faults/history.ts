@@ -19,8 +19,8 @@ export type Entry = { t: number } & (
   | { kind: "begin"; seed: number; lease_ms: number; load: number }
   | { kind: "fault"; fault: Fault; pid?: number }
   | { kind: "over"; fault: Fault; pid?: number }
-  /** The server has answered the creation with 200. */
-  | { kind: "accepted"; run_id: string; fault: Fault | undefined }
+  /** The server has answered the creation with 200, and before that, in the same thread, that of `after`. */
+  | { kind: "accepted"; run_id: string; after: string | undefined; fault: Fault | undefined }
   /** A step began: written by the graph. */
   | { kind: "step"; run_id: string; step: number; pid: number }
   /** A client has been told the output. */
@@ -45,6 +45,9 @@ export type Entry = { t: number } & (
       crashes: number;
       epoch: number;
       graph_id: string;
+      /** IDs of its first and last checkpoint, which are ordered by time. */
+      first: string | null;
+      last: string | null;
       /** The data of its last event "error". */
       error: string | null;
     }

@@ -103,7 +103,10 @@ async function noteRows(url: string, note: Note): Promise<void> {
   await until("all runs have ended", async () => (await execute(url, open)).length === 0, 60_000);
   const error =
     "(select data from run_events e where e.run_id = runs.run_id and event = 'error' order by seq desc limit 1)";
-  const columns = `run_id, status, attempt, crashes::int, epoch::int, graph_id, ${error} as error`;
+  const checkpoint = (which: string) =>
+    `(select ${which}(checkpoint_id) from checkpoints c where c.run_id = runs.run_id and checkpoint_ns = '')`;
+  const columns = `run_id, status, attempt, crashes::int, epoch::int, graph_id, ${checkpoint("min")} as first,
+    ${checkpoint("max")} as last, ${error} as error`;
   const rows = await execute(url, `select ${columns} from runs`);
   for (const row of rows) note({ kind: "row", ...row } as Extract<Entry, { kind: "row" }>);
   const database = openPostgres({ url, log: createLog("silent") });

@@ -24,8 +24,11 @@ export const COUNTS = {
   control_step: count("CONTROL_STEP", 4),
   /** Requests through the router while it switches between instances, 50 times for each 10,000 requests. */
   router_requests: count("ROUTER_REQUESTS", 3_000),
-  /** Faults of each kind against three processes on one Postgres: twice as many freezes, three times as many kills. */
+  /** Faults of each kind against three processes on one Postgres. */
   faults: count("FAULTS", 1),
+  /** Of these processes: how often one is frozen, and how often one is killed. */
+  freezes: count("FREEZES", 2 * Number(process.env.FAULTS ?? 1)),
+  process_kills: count("PROCESS_KILLS", 3 * Number(process.env.FAULTS ?? 1)),
 } as const;
 
 const hasOwnCounts = isLong;

@@ -7,7 +7,8 @@ import { STEPS } from "../../faults/history.ts";
 
 const State = Annotation.Root({
   history: Annotation<string>(),
-  steps: Annotation<number[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+  // The input of a run is empty, which removes the steps of the run before it.
+  steps: Annotation<number[]>({ reducer: (a, b) => (b.length === 0 ? [] : a.concat(b)), default: () => [] }),
 });
 
 export const ticks = new StateGraph(State)
