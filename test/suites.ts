@@ -138,7 +138,7 @@ const PYTHON_FAULTS = [
 const ONLY_POSTGRES = ["test/http/{a2a-processes,mcp-processes}.test.ts"];
 
 /** Deployments on Kubernetes need Postgres. */
-const KUBERNETES = ["test/control/{kubernetes-driver,kubernetes-rollout}.test.ts"];
+const KUBERNETES = ["test/control/kubernetes-{driver,rollout,server}.test.ts"];
 
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
 const POSTGRES = [

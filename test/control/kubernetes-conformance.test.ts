@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import { databases } from "../support/databases.ts";
-import { kubernetesMissing } from "../support/kubernetes-api.ts";
+import { kubernetesMissing } from "../support/kubernetes/start.ts";
 import { describeDriver } from "./driver-conformance.ts";
 import { openKubernetesWorld } from "./kubernetes-world.ts";
 

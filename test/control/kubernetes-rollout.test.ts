@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
-import { KubernetesApi, kubernetesMissing } from "../support/kubernetes-api.ts";
+import { type Kind, RULES, type TestCluster, type Wire } from "../support/kubernetes/cluster.ts";
+import { kubernetesMissing, startCluster } from "../support/kubernetes/start.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { until } from "../support/until.ts";
 import { temporaryFolder, writeFiles } from "./deployed-project.ts";
@@ -20,18 +21,15 @@ export const graph = new StateGraph(State)
 `,
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: what the API answers, in every shape
-type Wire = any;
-
 describe.skipIf(kubernetesMissing())("deployments on Kubernetes", () => {
-  let api: KubernetesApi;
+  let cluster: TestCluster;
   let at: TestDatabase;
   let port: number;
   let service: ServerProcess;
   beforeAll(async () => {
-    api = await KubernetesApi.start();
+    cluster = await startCluster();
     for (const says of ["a", "b"])
-      api.images.set(`localhost/agents/says:${says}`, writeFiles(temporaryFolder(), graphThat(says)));
+      cluster.images.set(`localhost/agents/says:${says}`, writeFiles(temporaryFolder(), graphThat(says)));
     at = await createDatabase("postgres");
     port = await freePort();
     service = await start();
@@ -39,7 +37,7 @@ describe.skipIf(kubernetesMissing())("deployments on Kubernetes", () => {
   afterAll(async () => {
     service.child.kill("SIGTERM");
     await service.ended;
-    await api.stop();
+    await cluster.stop();
     await at.drop();
   });
 
@@ -52,7 +50,7 @@ describe.skipIf(kubernetesMissing())("deployments on Kubernetes", () => {
       env: {
         API_KEYS: KEY,
         THREADMILL_IMAGE_DRIVER: "kubernetes",
-        THREADMILL_KUBECONFIG: api.kubeconfig,
+        THREADMILL_KUBECONFIG: cluster.kubeconfig,
         THREADMILL_DOCKER_REGISTRIES: "localhost",
         THREADMILL_DEPLOY_DRAIN: "2s",
       },
@@ -101,8 +99,13 @@ describe.skipIf(kubernetesMissing())("deployments on Kubernetes", () => {
   const pathOf = ({ source_config }: Wire) => `/deployments/${source_config.custom_url.split("/deployments/")[1]}`;
   const answerOf = async (made: Wire): Promise<string> =>
     (await call("POST", `${pathOf(made)}/runs/wait`, { assistant_id: "agent", input: {} })).said;
-  const names = (kind: "deployments" | "services" | "secrets" | "pods") =>
-    api.all(kind).map(({ metadata }) => metadata.name);
+  const names = async (kind: Kind) =>
+    (await cluster.all(kind)).flatMap(({ metadata }) => (metadata.name.startsWith("threadmill-") ? metadata.name : []));
+  const nothingIsLeft = () =>
+    until("the objects are deleted", async () => {
+      const left = await Promise.all((["deployments", "services", "secrets", "pods"] as const).map(names));
+      return left.flat().length === 0;
+    });
 
   it("roll out without a failed request, outlive the service, and leave nothing behind", async () => {
     const made = await deployImage("says", "localhost/agents/says:a");
@@ -122,33 +125,33 @@ describe.skipIf(kubernetesMissing())("deployments on Kubernetes", () => {
     isOver = true;
     await load;
     expect([...new Set(answers)]).toEqual(["a", "b"]);
-    await until("the old one is deleted", async () => names("pods").length === 1);
+    await until("the old one is deleted", async () => (await names("pods")).length === 1);
 
-    const running = names("pods");
+    const running = await names("pods");
     service.child.kill("SIGKILL");
     await once(service.child, "exit");
     service = await start();
     expect(await answerOf(made)).toBe("b");
-    expect(names("pods")).toEqual(running);
+    expect(await names("pods")).toEqual(running);
 
     await remove(made);
-    expect([names("deployments"), names("services"), names("secrets"), names("pods")]).toEqual([[], [], [], []]);
+    await nothingIsLeft();
   }, 180_000);
 
   it("fail with the missing rule of RBAC, and with the reason of the kubelet", async () => {
-    const { rules } = api;
-    api.rules = rules.filter(({ resources }) => resources[0] !== "secrets");
+    await cluster.grant(RULES.filter(({ resources }) => resources[0] !== "secrets"));
     const denied = await deployImage("denied", "localhost/agents/says:a");
-    expect(await fails(denied)).toBe(
-      'The Kubernetes API denied a request: secrets is forbidden: User "system:serviceaccount:agents:threadmill" cannot patch resource "secrets" in API group "" in the namespace "agents". Add this rule to the Kubernetes Role of this service: {apiGroups: [""], resources: ["secrets"], verbs: ["patch"]}.',
+    const message = (await fails(denied)) as string;
+    expect(message.replace(/"threadmill-[\w-]+"/, '"NAME"')).toBe(
+      'The Kubernetes API denied a request: secrets "NAME" is forbidden: User "system:serviceaccount:agents:threadmill" cannot patch resource "secrets" in API group "" in the namespace "agents". Add this rule to the Kubernetes Role of this service: {apiGroups: [""], resources: ["secrets"], verbs: ["patch"]}.',
     );
-    api.rules = rules;
+    await cluster.grant(RULES);
     const unknown = await deployImage("unknown", "localhost/agents/nobody-has:1");
     expect(await fails(unknown)).toBe(
       "The instance failed: the container could not be started (ErrImagePull: localhost/agents/nobody-has:1: not found).",
     );
     await remove(denied);
     await remove(unknown);
-    expect(names("deployments")).toEqual([]);
+    await nothingIsLeft();
   }, 180_000);
 });

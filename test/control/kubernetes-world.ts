@@ -5,7 +5,8 @@ import {
 } from "../../src/control-plane/drivers/kubernetes/driver.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
-import { KubernetesApi } from "../support/kubernetes-api.ts";
+import type { TestCluster } from "../support/kubernetes/cluster.ts";
+import { startCluster } from "../support/kubernetes/start.ts";
 import { openOn } from "../support/storage.ts";
 import { PROJECT, temporaryFolder, writeFiles } from "./deployed-project.ts";
 
@@ -13,7 +14,7 @@ const BROKEN = { ...PROJECT, "agent.mjs": "import 'a-package-that-nobody-has'; e
 
 /** A cluster, and drivers of a service with a database of its own. */
 export interface KubernetesWorld {
-  api: KubernetesApi;
+  cluster: TestCluster;
   driver: DeployDriver;
   at: TestDatabase;
   /** Another process of the service, or another service. */
@@ -21,10 +22,11 @@ export interface KubernetesWorld {
   close(): Promise<void>;
 }
 
-export async function openKubernetesWorld(): Promise<KubernetesWorld> {
-  const api = await KubernetesApi.start();
-  api.images.set("localhost/agents/good:1", writeFiles(temporaryFolder(), PROJECT));
-  api.images.set("localhost/agents/broken:1", writeFiles(temporaryFolder(), BROKEN));
+/** @param started the cluster, which ends with the world; undefined starts one */
+export async function openKubernetesWorld(started?: TestCluster): Promise<KubernetesWorld> {
+  const cluster = started ?? (await startCluster());
+  cluster.images.set("localhost/agents/good:1", writeFiles(temporaryFolder(), PROJECT));
+  cluster.images.set("localhost/agents/broken:1", writeFiles(temporaryFolder(), BROKEN));
   const at = await createDatabase("postgres");
   const database = openOn(at);
   const drivers: DeployDriver[] = [];
@@ -33,7 +35,7 @@ export async function openKubernetesWorld(): Promise<KubernetesWorld> {
       data_dir: at.data_dir,
       database,
       database_url: at.url,
-      kubeconfig: api.kubeconfig,
+      kubeconfig: cluster.kubeconfig,
       kubernetes_namespace: undefined,
       kubernetes_pull_secrets: [],
       kubernetes_service_account: undefined,
@@ -45,13 +47,13 @@ export async function openKubernetesWorld(): Promise<KubernetesWorld> {
     return driver;
   };
   return {
-    api,
+    cluster,
     driver: open(),
     at,
     open,
     async close() {
       for (const driver of drivers) await driver.close?.();
-      await api.stop();
+      await cluster.stop();
       await database.close();
       await at.drop();
     },

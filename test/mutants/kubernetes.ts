@@ -27,6 +27,12 @@ export const KUBERNETES_MUTANTS: readonly Mutant[] = [
     suites,
   },
   {
+    name: "kubernetes: a missing right to create objects is not named",
+    file: `${FOLDER}/cluster.ts`,
+    replace: ["(DENIED.exec(message) ?? CREATION_DENIED.exec(message))", "DENIED.exec(message)"],
+    suites,
+  },
+  {
     name: "kubernetes: Secrets outlive their instance",
     file: `${FOLDER}/manifests.ts`,
     replace: [

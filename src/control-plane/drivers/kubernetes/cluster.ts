@@ -168,15 +168,18 @@ const source = ({ kubeconfig }: ClusterOptions): string =>
 const agentFor = ({ protocol }: URL, options: RequestOptions): RequestOptions =>
   protocol === "http:" ? { ...options, agent: http.globalAgent } : options;
 
-const DENIED = /User "(.*?)" cannot (\S+) resource "(.*?)" in API group "(.*?)"/;
+const DENIED = /User ".*?" cannot (?<verb>\S+) resource "(?<resource>.*?)" in API group "(?<group>.*?)"/;
+/** When server-side apply may not create an object, the message of the API server ends here. */
+const CREATION_DENIED = /^(?<resource>\w+)\.?(?<group>\S*) "\S+" is forbidden:\s*$/;
 
 function failureOf(status: number, body: string): Error {
   const message = messageIn(body);
-  const [, , verb, resource, group] = DENIED.exec(message) ?? [];
-  if (status === 403 && verb !== undefined) {
+  const denied = (DENIED.exec(message) ?? CREATION_DENIED.exec(message))?.groups;
+  if (status === 403 && denied) {
+    const { group, resource, verb = "create" } = denied;
     const rule = `{apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]}`;
     return new DeployError(
-      `The Kubernetes API denied a request: ${message}. Add this rule to the Kubernetes Role of this service: ${rule}.`,
+      `The Kubernetes API denied a request: ${message.replace(/:\s*$/, "")}. Add this rule to the Kubernetes Role of this service: ${rule}.`,
     );
   }
   // Invalid objects, and objects that a quota or an admission policy refuses.
