@@ -6,8 +6,8 @@
  *   --rounds  number of rounds (default: 3, with --quick 1)
  *   --only    only these measurements (startup, create-wait, stateless-wait, custom-events, growing-thread, memory, cancel,
  *             rollback, readers, open-streams, replay, experiments, router, hostile, traces, tracing, trace-reading, evaluate,
- *             store, crons, flood, python, python-peers, web-compare, web-trace) and subjects (threadmill-normal,
- *             threadmill-full, threadmill-postgres, floor, peer)
+ *             store, crons, flood, python, python-peers, web-compare, web-trace; soak, which is measured only if it is named) and
+ *             subjects (threadmill-normal, threadmill-full, threadmill-postgres, floor, peer)
  *   --quick   small sizes, to check that everything works
  */
 import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
@@ -35,7 +35,9 @@ const options = readOptions();
 const results = new Results();
 const report: Report = {
   facts: facts(options),
-  measurements: select(measurements, options.only),
+  measurements: select(measurements, options.only).filter(
+    ({ name, minutes }) => !minutes || options.only.includes(name),
+  ),
   subjects: await prepare(select(subjects, options.only), results),
   results,
 };

@@ -13,6 +13,8 @@ export interface Measurement {
   on_postgres?: boolean;
   /** Measure only Threadmill on Postgres. */
   only_postgres?: boolean;
+  /** Minutes that it takes by itself. It is only measured when it is named. */
+  minutes?: (sizes: Sizes) => number;
   /** Starts targets (servers with additional variables), measures them once, and stops them. Omits figures that are not available on this machine. */
   measure(start: (env?: Record<string, string>) => Promise<Target>, sizes: Sizes): Promise<Values>;
 }
@@ -83,6 +85,8 @@ export interface Sizes {
   experiment_calls: number;
   /** Requests through the router during the switches. */
   switched_calls: number;
+  /** Duration of the load under which the memory is observed. */
+  soak_minutes: number;
 }
 
 export const FULL: Sizes = {
@@ -111,6 +115,7 @@ export const FULL: Sizes = {
   experiment_rows: 10_000,
   experiment_calls: 100,
   switched_calls: 10_000,
+  soak_minutes: 60,
 };
 
 /** Enough to check that everything works, too small for meaningful figures. */
@@ -140,4 +145,5 @@ export const QUICK: Sizes = {
   experiment_rows: 200,
   experiment_calls: 5,
   switched_calls: 1_000,
+  soak_minutes: 0.5,
 };

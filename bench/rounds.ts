@@ -3,7 +3,7 @@ import { killAll } from "./processes.ts";
 import type { Results } from "./results.ts";
 import type { Subject } from "./subjects.ts";
 
-/** Time limit of one measurement of one subject. */
+/** Time limit of one measurement of one subject, in addition to its own minutes. */
 const TIMEOUT_MS = 20 * 60_000;
 /** A longer measurement is not repeated in later rounds. */
 const REPEAT_LIMIT_MS = 4 * 60_000;
@@ -44,7 +44,8 @@ async function takeOnce(
 ): Promise<boolean> {
   const started_at = performance.now();
   try {
-    const values = await withTimeout(() => subject.measure(measurement, sizes));
+    const limit_ms = TIMEOUT_MS + (measurement.minutes?.(sizes) ?? 0) * 60_000;
+    const values = await withTimeout(limit_ms, () => subject.measure(measurement, sizes));
     results.add(measurement, subject.name, values);
     const again = performance.now() - started_at < REPEAT_LIMIT_MS;
     console.log(title, oneLine(values), again ? "" : "(too slow to repeat)");
@@ -58,16 +59,16 @@ async function takeOnce(
 }
 
 /** Kills the processes of the subject after the time limit, so that the measurement fails. */
-async function withTimeout<T>(measure: () => Promise<T>): Promise<T> {
+async function withTimeout<T>(limit_ms: number, measure: () => Promise<T>): Promise<T> {
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
     killAll();
-  }, TIMEOUT_MS);
+  }, limit_ms);
   try {
     return await measure();
   } catch (error) {
-    throw isLate ? new Error(`timed out after ${TIMEOUT_MS / 60_000} minutes.`) : error;
+    throw isLate ? new Error(`timed out after ${limit_ms / 60_000} minutes.`) : error;
   } finally {
     clearTimeout(timer);
   }

@@ -14,6 +14,7 @@ import { readers, socketReaders, threadReaders } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
 import { router } from "./router.ts";
+import { soak } from "./soak.ts";
 import { store } from "./store.ts";
 import { threadProtocol } from "./thread-protocol.ts";
 import { traceReading } from "./trace-reading.ts";
@@ -49,4 +50,5 @@ export const measurements: readonly Measurement[] = [
   deploy,
   webCompare,
   webTrace,
+  soak,
 ];
