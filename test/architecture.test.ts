@@ -44,7 +44,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   "@opentelemetry/otlp-transformer": /^(platform\/lib\/otlp-exporter|app\/metrics\.ts|experiments\/traces\/otlp\/)/,
   "@pydantic/genai-prices": /^experiments\/traces\//,
   re2js: /^experiments\/(traces|datasets)\//,
-  ws: /^(app|(platform|agent-server)\/http)\//,
+  ws: /^(app|cli|(platform|agent-server)\/http|control-plane\/drivers\/listener)\//,
   pino: /^platform\/lib\/log\.ts$/,
   jose: /^access\//,
   oauth4webapi: /^access\//,

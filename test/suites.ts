@@ -52,7 +52,7 @@ const FAULTS_AROUND = [
   "test/experiments/upload-faults.test.ts",
   "test/traces/{agent-runs-faults,ingestion-faults,large-traces}.test.ts",
   "test/vault/flow-canary.test.ts",
-  "test/control/{crashes,kubernetes-conformance,rollout,rollout-kills}.test.ts",
+  "test/control/{crashes,rollout,rollout-kills}.test.ts",
 ];
 
 /** Hosts that hang, drivers, keys: what fails there is no database. */
@@ -138,7 +138,10 @@ const PYTHON_FAULTS = [
 const ONLY_POSTGRES = ["test/http/{a2a-processes,mcp-processes}.test.ts"];
 
 /** Deployments on Kubernetes need Postgres. */
-const KUBERNETES = ["test/control/kubernetes-{driver,rollout,server}.test.ts"];
+const KUBERNETES = [
+  "test/control/kubernetes-{conformance,driver,rollout,server}.test.ts",
+  "test/control/listener*.test.ts",
+];
 
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
 const POSTGRES = [

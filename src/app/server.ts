@@ -59,7 +59,7 @@ export function createHttpServer({ fetch, front }: ServerOptions, upgrades = new
     keepAliveTimeout: 75_000,
     // Other upgrade requests are handled as normal requests. Node.js before 22.21 ignores this option: they then get the response to a
     // request without a body.
-    shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) || opensThread(request),
+    shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) || opensOwn(request),
   };
   const server = front
     ? createServer(options, (request, response) =>
@@ -67,14 +67,15 @@ export function createHttpServer({ fetch, front }: ServerOptions, upgrades = new
       )
     : createServer(options, listener);
   return server.on("upgrade", (request, socket, head) => {
-    if (front && (front.mayUpgrade(request) || !opensThread(request))) front.upgrade(request, socket, head);
+    if (front && (front.mayUpgrade(request) || !opensOwn(request))) front.upgrade(request, socket, head);
     else void upgrades.handle(request, socket, head);
   });
 }
 
-/** Whether a request opens a WebSocket of the thread protocol. */
-const opensThread = (request: IncomingMessage): boolean =>
-  isWebSocket(request) && /\/threads\/[^/?]+\/stream\/events(\?|$)/.test(request.url ?? "");
+/** Whether a request opens a WebSocket of the thread protocol or of a listener. */
+const opensOwn = (request: IncomingMessage): boolean =>
+  isWebSocket(request) &&
+  /\/(threads\/[^/?]+\/stream\/events|v2\/listeners\/[^/?]+\/connect)(\?|$)/.test(request.url ?? "");
 
 function urlOf(config: Config, server: Server): string {
   const { port } = server.address() as AddressInfo;

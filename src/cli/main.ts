@@ -16,7 +16,6 @@ import {
   wholeNumber,
 } from "./command.ts";
 import type { CreateFlags, RotateFlags } from "./keys.ts";
-import { serve } from "./serve.ts";
 
 /** Exit status for invalid configuration or command-line arguments. */
 const USAGE_STATUS = 2;
@@ -51,9 +50,9 @@ export async function runCli(argv: string[]): Promise<void> {
     run: (flags: Flags) => Promise<void>,
   ) => addOptions(program.command(name).description(description).exitOverride(), options).action(run);
   add("dev", "start a development server that reloads graphs when files change", SERVER_OPTIONS, (flags) =>
-    serve("dev", flags),
+    serveAs("dev", flags),
   );
-  add("serve", "start a production server", SERVER_OPTIONS, (flags) => serve("serve", flags));
+  add("serve", "start a production server", SERVER_OPTIONS, (flags) => serveAs("serve", flags));
   add("migrate", "apply pending database migrations and exit", STORAGE_OPTIONS, migrateOnly);
   addKeyCommands(program, STORAGE_OPTIONS);
   addExperimentCommands(program);
@@ -64,6 +63,9 @@ export async function runCli(argv: string[]): Promise<void> {
     exitWith(error);
   }
 }
+
+const serveAs = async (command: Config["command"], flags: Flags): Promise<void> =>
+  (await import("./serve.ts")).serve(command, flags);
 
 function exitWith(error: unknown): never {
   const { exitCode, code, syscall, message } = error as NodeJS.ErrnoException & { exitCode?: number };
@@ -121,6 +123,17 @@ const DEPLOY_OPTIONS = [
   JSON_OPTION,
 ];
 
+const LISTEN_OPTIONS = [
+  new Option(
+    "--compute-id <id>",
+    "name of the cluster; the listener is created if it does not exist",
+  ).makeOptionMandatory(),
+  new Option(
+    "--namespaces <names...>",
+    "namespaces that deployments may use (default: THREADMILL_KUBERNETES_NAMESPACE)",
+  ),
+];
+
 const LOG_OPTIONS = [
   new Option("-f, --follow", "print new lines until interrupted"),
   new Option("--type <type>", "log to print: the build log, or the log of the running deployment")
@@ -136,6 +149,10 @@ function addDeploymentCommands(program: Command): void {
   addServiceCommand(program, "deploy", "deploy a project and wait until it serves traffic", DEPLOY_OPTIONS)
     .argument("[folder]", "project folder", ".")
     .action(serviceAction(async () => (await import("./deployments/deploy.ts")).deploy));
+  const listen = "deploy to a Kubernetes cluster for a service that cannot reach the cluster";
+  addServiceCommand(program, "listen", listen, [...LISTEN_OPTIONS, ...STORAGE_OPTIONS]).action(
+    serviceAction(async () => (await import("./listen.ts")).listen),
+  );
   const deployments = program.command("deployments").description("manage deployments");
   addServiceCommand(deployments, "list", "list deployments", [JSON_OPTION]).action(
     serviceAction(async () => (await import("./deployments/deployments.ts")).listDeployments),

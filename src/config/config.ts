@@ -219,6 +219,12 @@ export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
   return { ...readSection(storageSettings, flags, env), ...readSection({ log_level }, flags, env) };
 }
 
+/** Settings of `threadmill listen`. */
+export const readListenerConfig = (flags: Flags, env: Env) => ({
+  ...readStorageConfig(flags, env),
+  ...readSection(deploymentSettings, flags, env),
+});
+
 function readOidc(issuer = "", audience = "", scopes: OidcScopes, allow_loopback: boolean) {
   if (!issuer && !audience) return undefined;
   if (!issuer || !audience)

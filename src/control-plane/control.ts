@@ -4,12 +4,15 @@ import { type BackgroundService, periodicService } from "../platform/lib/backgro
 import { deleteExpiredData, RETENTION_INTERVAL_MS } from "./cleanup/garbage-collection.ts";
 import { Deployments, type DeploymentsSettings } from "./deployments/deployments.ts";
 import { Revisions } from "./deployments/revisions.ts";
+import type { ListenerConnections } from "./drivers/listener/connections.ts";
 import { Listeners } from "./listeners.ts";
 import { DeploymentLogs } from "./logs.ts";
 import { Uploads } from "./uploads.ts";
 
 export interface ControlContext extends Pick<VaultContext, "database" | "seal" | "log"> {
   settings: ControlSettings;
+  /** Undefined if this process does not deploy. */
+  listener_connections: ListenerConnections | undefined;
 }
 
 interface ControlSettings extends DeploymentsSettings {
@@ -46,7 +49,7 @@ export function createControl(context: ControlContext): Control {
     revisions: new Revisions(context, deployments),
     logs: new DeploymentLogs(context),
     uploads,
-    listeners: new Listeners(context),
+    listeners: new Listeners(context, context.listener_connections),
     maintenance: [
       periodicService(
         RETENTION_INTERVAL_MS,

@@ -4,15 +4,32 @@ import { ApiError } from "../platform/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
 import { isoOfMilliseconds } from "../platform/lib/times.ts";
 import type { Listener, ListenerCreate, ListenerPatch, ListenersList } from "./contract/listeners.ts";
+import type { ListenerConnections } from "./drivers/listener/connections.ts";
 import { deleteListener, findListener, insertListener, listListeners, updateListener } from "./storage/listeners.ts";
 import type { ListenerRow } from "./storage/schema.ts";
 
-/** Listeners are stored for clients that manage them. This service does not use them. */
+/** Listeners deploy to other clusters, through a connection that they open (drivers/listener). */
 export class Listeners {
   readonly #database: VaultContext["database"];
+  /** Undefined if this process does not deploy. */
+  readonly #connections: ListenerConnections | undefined;
 
-  constructor({ database }: Pick<VaultContext, "database">) {
+  constructor({ database }: Pick<VaultContext, "database">, connections: ListenerConnections | undefined) {
     this.#database = database;
+    this.#connections = connections;
+  }
+
+  /**
+   * Returns the connections to which that of the listener is added.
+   *
+   * @throws ApiError listener_not_found; unavailable if this process does not deploy
+   */
+  async connectionsFor(caller: Caller, listener_id: string): Promise<ListenerConnections> {
+    await this.get(caller, listener_id);
+    if (this.#connections) return this.#connections;
+    throw new ApiError("unavailable", {
+      reason: "This process does not deploy (THREADMILL_RECONCILES=0): connect the listener to the process that does.",
+    });
   }
 
   async list({ tenant_id }: Caller, { limit, offset }: { limit: number; offset: number }): Promise<ListenersList> {
@@ -49,6 +66,7 @@ export class Listeners {
   async delete({ tenant_id }: Caller, listener_id: string): Promise<void> {
     const count = await this.#database.write((tx) => deleteListener(tx, tenant_id, listener_id));
     if (count === 0) throw new ApiError("listener_not_found", { listener_id });
+    this.#connections?.close(listener_id);
   }
 }
 

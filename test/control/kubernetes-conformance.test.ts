@@ -1,10 +1,9 @@
 import { describe } from "vitest";
-import { databases } from "../support/databases.ts";
 import { kubernetesMissing } from "../support/kubernetes/start.ts";
 import { describeDriver } from "./driver-conformance.ts";
 import { openKubernetesWorld } from "./kubernetes-world.ts";
 
-describe.skipIf(kubernetesMissing() || !databases.includes("postgres"))("instances on Kubernetes", () => {
+describe.skipIf(kubernetesMissing())("instances on Kubernetes", () => {
   describeDriver("kubernetes", async () => {
     const world = await openKubernetesWorld();
     return {

@@ -173,7 +173,12 @@ export class World {
   parts(driver: DeployDriver): Omit<ReconcilerContext, "checkReady" | "activate" | "wait"> & { router: MemoryRouter } {
     return {
       database: this.database,
-      drivers: { all: [driver], driverFor: (source) => (source === "internal_docker" ? undefined : driver) },
+      drivers: {
+        all: [driver],
+        driverFor: ({ source }) => (source === "internal_docker" ? undefined : driver),
+        named: () => driver,
+        close: async () => undefined,
+      },
       router: new MemoryRouter(this.in_flight),
       seal: this.#seal,
       uploads: { fileOf: () => "", removeOf: async () => undefined },

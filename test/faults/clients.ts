@@ -30,6 +30,8 @@ export class Clients {
   #working: Promise<void>[] = [];
   #stopped = false;
   fault: Fault | undefined;
+  /** A creation without an answer is repeated, and accepted twice if it was only late. */
+  answer_ms = ANSWER_MS;
 
   constructor(options: Options) {
     this.#options = options;
@@ -102,7 +104,7 @@ export class Clients {
     body_ms = ANSWER_MS,
   ): Promise<{ status: number; text: string } | undefined> {
     const giveUp = new AbortController();
-    let timer = setTimeout(() => giveUp.abort(), ANSWER_MS);
+    let timer = setTimeout(() => giveUp.abort(), this.answer_ms);
     try {
       const answer = await fetch(this.#options.random.pick(this.#options.urls) + path, {
         ...init,

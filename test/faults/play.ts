@@ -103,11 +103,10 @@ async function noteRows(url: string, note: Note): Promise<void> {
   await until("all runs have ended", async () => (await execute(url, open)).length === 0, 60_000);
   const error =
     "(select data from run_events e where e.run_id = runs.run_id and event = 'error' order by seq desc limit 1)";
-  const checkpoint = (which: string) =>
-    `(select ${which}(checkpoint_id) from checkpoints c where c.run_id = runs.run_id and checkpoint_ns = '')`;
-  const columns = `run_id, status, attempt, crashes::int, epoch::int, graph_id, ${checkpoint("min")} as first,
-    ${checkpoint("max")} as last, ${error} as error`;
-  const rows = await execute(url, `select ${columns} from runs`);
+  const columns = `run_id, status, attempt, crashes::int, epoch::int, graph_id, first, last, ${error} as error`;
+  const checkpoints = `select run_id, min(checkpoint_id) as first, max(checkpoint_id) as last from checkpoints
+    where checkpoint_ns = '' group by run_id`;
+  const rows = await execute(url, `select ${columns} from runs left join (${checkpoints}) as c using (run_id)`);
   for (const row of rows) note({ kind: "row", ...row } as Extract<Entry, { kind: "row" }>);
   const database = openPostgres({ url, log: createLog("silent") });
   for (const violation of await violations(database.read)) note({ kind: "violation", ...violation });
@@ -276,6 +275,8 @@ class Faults {
   async #poison(): Promise<void> {
     const { note, random, counts } = this.#world;
     note({ kind: "fault", fault: "poison" });
+    // All processes answer, but late. Repeated creations made 17,000 runs on a slow machine, which never ended.
+    this.#clients.answer_ms = BLOCKED_MS;
     const burners = Array.from({ length: counts.burners }, burn);
     try {
       const poison = Array.from({ length: counts.poison }, (_, i) => ["exits", "eats", "blocks"][i % 3] as string);

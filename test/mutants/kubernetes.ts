@@ -33,6 +33,18 @@ export const KUBERNETES_MUTANTS: readonly Mutant[] = [
     suites,
   },
   {
+    name: "listener: every workspace can connect as a listener",
+    file: "src/control-plane/listeners.ts",
+    replace: ["    await this.get(caller, listener_id);\n    if", "    if"],
+    suites: ["test/control/listener.test.ts"],
+  },
+  {
+    name: "listener: a listener that is not connected fails a rollout",
+    file: "src/control-plane/reconcile/job-runner.ts",
+    replace: [" && !(error.cause instanceof ListenerUnavailableError)", ""],
+    suites: ["test/control/listener.test.ts"],
+  },
+  {
     name: "kubernetes: Secrets outlive their instance",
     file: `${FOLDER}/manifests.ts`,
     replace: [

@@ -2,8 +2,10 @@ import { fileURLToPath } from "node:url";
 import type { Config } from "../../config/config.ts";
 import { type Control, type ControlContext, createControl } from "../../control-plane/control.ts";
 import { createDockerDriver } from "../../control-plane/drivers/docker/driver.ts";
-import { driversBySource } from "../../control-plane/drivers/driver.ts";
+import { driversBySource } from "../../control-plane/drivers/drivers.ts";
 import { createKubernetesDriver } from "../../control-plane/drivers/kubernetes/driver.ts";
+import { ListenerConnections } from "../../control-plane/drivers/listener/connections.ts";
+import { ListenerDrivers } from "../../control-plane/drivers/listener/driver.ts";
 import { createProcessDriver } from "../../control-plane/drivers/process/driver.ts";
 import { unpackLimits } from "../../control-plane/drivers/process/source/unpack.ts";
 import { GRACE_MS } from "../../control-plane/reconcile/next-step.ts";
@@ -12,6 +14,7 @@ import { reconcilerSettings } from "../../control-plane/reconcile/reconciler-con
 import { type CollectedTraces, traceCollector } from "../../control-plane/reconcile/trace-collector.ts";
 import { activateOverHttp, checkReadyOverHttp } from "../../control-plane/rollout/instance-client.ts";
 import { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
+import { hasListener } from "../../control-plane/storage/listeners.ts";
 import { realWait, systemClock } from "../../platform/lib/clock.ts";
 
 /** Time limit for the response of an instance at /ok. */
@@ -35,12 +38,14 @@ export interface ControlPlane {
 /** With `--only agents` the caller starts none of the services: an instance of a deployment has no deployments of its own. */
 export async function openControlPlane(
   config: Config,
-  context: Omit<ControlContext, "settings">,
+  context: Omit<ControlContext, "settings" | "listener_connections">,
   traces: CollectedTraces,
 ): Promise<ControlPlane> {
-  const control = createControl({ ...context, settings: config });
+  const deploys = config.only === undefined && config.reconciles;
+  const listener_connections = deploys ? new ListenerConnections() : undefined;
+  const control = createControl({ ...context, settings: config, listener_connections });
   const router = new DeploymentRouter({ ...context, clock: systemClock, wait: realWait, settings: config });
-  const drivers = config.only === undefined && config.reconciles ? await openDrivers(config, context) : undefined;
+  const drivers = listener_connections && (await openDrivers(config, context, listener_connections));
   const reconciler =
     drivers &&
     new Reconciler({
@@ -74,7 +79,7 @@ export async function openControlPlane(
     },
     async stop() {
       const stopped = Promise.all(services.map((service) => service.stop()));
-      const closed = stopped.then(() => Promise.all((drivers?.all ?? []).map((driver) => driver.close?.())));
+      const closed = stopped.then(() => drivers?.close());
       // In parallel, so that `dev` signals its instances before the grace period of requests ends.
       await Promise.all([closed, router.settle(config.shutdown_grace_ms)]);
       await router.stop();
@@ -89,7 +94,13 @@ const onlyDeleted = (traces: CollectedTraces): CollectedTraces => ({
   delete: (tenant_id, run_ids) => traces.delete(tenant_id, run_ids),
 });
 
-async function openDrivers(config: Config, { database, log }: Pick<ControlContext, "database" | "log">) {
+async function openDrivers(
+  config: Config,
+  { database, log }: Pick<ControlContext, "database" | "log">,
+  connections: ListenerConnections,
+) {
+  const exists = (listener_id: string) => hasListener(database.read, listener_id);
+  const listeners = new ListenerDrivers({ connections, exists });
   const process = await createProcessDriver({
     ...config,
     program: fileURLToPath(new URL("../../../bin/threadmill.js", import.meta.url)),
@@ -101,7 +112,7 @@ async function openDrivers(config: Config, { database, log }: Pick<ControlContex
     log,
   });
   const docker = createDockerDriver({ ...config, database, log });
-  if (config.image_driver === "docker") return driversBySource({ process, images: docker });
+  if (config.image_driver === "docker") return driversBySource({ process, images: docker, listeners });
   const kubernetes = createKubernetesDriver({ ...config, database, log });
-  return driversBySource({ process, images: kubernetes, others: [docker] });
+  return driversBySource({ process, images: kubernetes, others: [docker], listeners });
 }

@@ -9,13 +9,14 @@ const LOG_BATCH = 2_000;
 
 export async function remove(_: JobOf<"remove">, context: DeploymentContext): Promise<void> {
   const { database, drivers, uploads, deployment, driverSlots } = context;
-  const { deployment_id } = deployment;
+  const { deployment_id, source_config } = deployment;
+  const driverFor = (source: string) => drivers.driverFor({ source, source_config });
   const built = await artifactsOf(database.read, deployment_id);
   const sources = new Set([deployment.source, ...built.map(({ source }) => source)]);
   await driverSlots.use(new AbortController().signal, async () => {
-    for (const driver of new Set([...sources].map((source) => drivers.driverFor(source)))) {
+    for (const driver of new Set([...sources].map((source) => driverFor(source)))) {
       const artifacts = built
-        .filter(({ source }) => drivers.driverFor(source) === driver)
+        .filter(({ source }) => driverFor(source) === driver)
         .flatMap(({ artifact }) => artifact ?? []);
       await callDriver(async () => driver?.remove({ deployment_id, artifacts }));
     }

@@ -10,7 +10,7 @@ const ComputeConfig = z
   .object({ k8s_namespaces: optional(z.array(z.string().max(253)).max(1000)) })
   .openapi("ListenerComputeConfig");
 
-/** An agent that deploys to a cluster for the workspace. This service stores listeners but does not use them. */
+/** A program that deploys images to a cluster for the workspace (`threadmill listen`). */
 export const Listener = z
   .object({
     id: z.string().openapi({ format: "uuid" }),
@@ -75,6 +75,14 @@ export const listenerRoutes = {
     tags,
     request: { params: listenerParams, body: jsonBody(ListenerPatch) },
     responses: { 200: jsonResponse(Listener, "The updated listener."), ...refusals(404) },
+  }),
+
+  connectListener: createRoute({
+    ...operation("connect_listener", "get", "/v2/listeners/{listener_id}/connect"),
+    summary: "Open the WebSocket through which this service deploys to the cluster of the listener",
+    tags,
+    request: { params: listenerParams },
+    responses: { 101: { description: "The WebSocket is open." }, ...refusals(404) },
   }),
 
   deleteListener: createRoute({

@@ -25,7 +25,7 @@ export const controlPlaneDocument = {
     {
       name: "Listeners (v2)",
       description:
-        "Listeners: processes that deploy to other clusters. This service stores listeners but does not use them.",
+        "Listeners: programs that deploy images to other clusters, through a connection that they open to this service.",
     },
     { name: "Integrations (v1)", description: "GitHub applications." },
     { name: "Logs (v1)", description: "Logs in the format that the command-line clients expect." },

@@ -29,29 +29,6 @@ export interface DeployDriver {
   close?(): Promise<void>;
 }
 
-export interface Drivers {
-  readonly all: readonly DeployDriver[];
-  /** Returns undefined if this service cannot run deployments of this source. */
-  driverFor(source: string): DeployDriver | undefined;
-}
-
-interface DriverChoice {
-  process: DeployDriver;
-  /** Runs new deployments of images. */
-  images: DeployDriver;
-  /** Drivers with instances from an earlier choice, which have to be stopped. */
-  others?: readonly DeployDriver[];
-}
-
-/** The process driver builds and runs source; the Docker driver or the Kubernetes driver runs images. */
-export const driversBySource = ({ process, images, others = [] }: DriverChoice): Drivers => ({
-  all: [process, images, ...others],
-  driverFor(source) {
-    if (source === "github" || source === "internal_source") return process;
-    return source === "external_docker" || source === "internal_docker" ? images : undefined;
-  },
-});
-
 export interface BuildSpec {
   deployment_id: string;
   revision_id: string;
@@ -100,6 +77,8 @@ export interface InstanceSpec {
   deployment_id: string;
   revision_id: string;
   tenant_id: string;
+  /** Kubernetes namespace of a deployment with a listener; undefined for the default of the listener. */
+  namespace?: string | undefined;
   replica: number;
   artifact: string;
   config_path: string | undefined;

@@ -1,5 +1,6 @@
 import type { RouteConfig } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { ApiError } from "../../platform/errors.ts";
 import { type BaseUrlOptions, baseUrlOf, mountOf } from "../../platform/http/base-url.ts";
 import { fastapiErrors, fastapiInput, serveAt } from "../../platform/http/fastapi.ts";
 import {
@@ -192,6 +193,19 @@ export function serveListeners(app: App, mounts: readonly string[], { listeners 
   serveAt(app, mounts, routes.patchListener, async ({ caller, params, body, context }) =>
     context.json(await listeners.patch(caller, params.listener_id, body)),
   );
+
+  serveAt(app, mounts, routes.connectListener, async ({ caller, params, context }) => {
+    const accept = context.env?.accept;
+    if (!accept) throw new ApiError("invalid_request", { reason: "Open a WebSocket at this path." });
+    const connections = await listeners.connectionsFor(caller, params.listener_id);
+    const onAccessEnd = context.get("onAccessEnd");
+    accept((socket) => {
+      connections.accept(params.listener_id, socket);
+      const unwatch = onAccessEnd(() => socket.close());
+      socket.once("close", unwatch);
+    });
+    return context.body(null);
+  });
 
   serveAt(app, mounts, routes.deleteListener, async ({ caller, params, context }) => {
     await listeners.delete(caller, params.listener_id);

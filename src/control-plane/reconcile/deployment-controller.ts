@@ -65,7 +65,7 @@ export class DeploymentController {
       route_closed: false,
       resources_removed: false,
       inFlight: (instance_id) => router.inFlight(instance_id),
-      plan: (revision) => planOf(revision, drivers.driverFor(revision.source)),
+      plan: (revision) => planOf(revision, drivers.driverFor(revision)),
     };
     this.#context = {
       ...options,

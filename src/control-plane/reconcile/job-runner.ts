@@ -2,6 +2,7 @@ import type { Wait } from "../../platform/lib/clock.ts";
 import { remove } from "../cleanup/deployment-removal.ts";
 import { prune } from "../cleanup/garbage-collection.ts";
 import { backOffMs } from "../drivers/driver.ts";
+import { ListenerUnavailableError } from "../drivers/listener/connections.ts";
 import { activate, awaitReady, build, ensure } from "../rollout/rollout-jobs.ts";
 import { restart, stop, watch } from "./instance-jobs.ts";
 import { type DeploymentContext, RetryableDriverError, settledWithin } from "./reconciler-context.ts";
@@ -100,7 +101,9 @@ export class JobRunner {
 
   /** Records the failure and starts the back-off before the retry. Changes of the deployment do not shorten the back-off. */
   #onFailure(key: string, error: unknown): void {
-    const count = (this.failures.get(key)?.count ?? 0) + (error instanceof RetryableDriverError ? 1 : 0);
+    // A listener that is not connected is waited for, until the deadline of the rollout.
+    const isCounted = error instanceof RetryableDriverError && !(error.cause instanceof ListenerUnavailableError);
+    const count = (this.failures.get(key)?.count ?? 0) + (isCounted ? 1 : 0);
     if (!this.#options.onFailure(error, { job: key, failures: count })) return;
     const failure = { count, backing_off: true };
     this.failures.set(key, failure);

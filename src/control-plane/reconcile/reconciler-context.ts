@@ -3,7 +3,8 @@ import type { Database, Tx } from "../../platform/database/database.ts";
 import type { Clock, Wait } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { Semaphore } from "../../platform/lib/semaphore.ts";
-import { type DeployDriver, DeployError, type Drivers, type InstanceRef, type LogLine } from "../drivers/driver.ts";
+import { type DeployDriver, DeployError, type InstanceRef, type LogLine } from "../drivers/driver.ts";
+import type { Drivers } from "../drivers/drivers.ts";
 import type { Activate, CheckReady } from "../rollout/instance-client.ts";
 import type { Router } from "../router/router.ts";
 import type { DeploymentLease } from "../storage/leases.ts";
@@ -122,7 +123,7 @@ export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
 
 /** @throws RetryableDriverError when the service was started without this driver */
 export function requireDriver(kind: string, { drivers }: Pick<ReconcilerContext, "drivers">): DeployDriver {
-  const driver = drivers.all.find((candidate) => candidate.kind === kind);
+  const driver = drivers.named(kind);
   if (driver) return driver;
   throw new RetryableDriverError(
     `The driver "${kind}" is not configured in this process: start the service with the settings of this driver.`,

@@ -17,7 +17,12 @@ export const parsedRevisionConfig = ({ source_revision_config }: RevisionRow) =>
 
 export function planOf(revision: RevisionRow, driver: DeployDriver | undefined): Plan {
   const invalid = (reason: string): Plan => ({ kind: "invalid", reason });
-  if (!driver) return invalid(`This service cannot run deployments with source "${revision.source}".`);
+  if (!driver)
+    return invalid(
+      parsedConfig(revision).listener_id === null
+        ? `This service cannot run deployments with source "${revision.source}".`
+        : `Listeners run images only, but the source is "${revision.source}": use "external_docker".`,
+    );
   const missing = findMissingField(revision.source as Source, parsedConfig(revision), parsedRevisionConfig(revision));
   if (missing !== undefined) return invalid(missing);
   const { image_uri } = parsedRevisionConfig(revision);
@@ -83,12 +88,13 @@ export function instanceSpec(
   const { instance_id, deployment_id, revision_id, tenant_id, replica } = instance;
   if (revision.artifact === null)
     throw new DeployError("The revision has no build or image to run. Create a new revision.");
-  const { resource_spec } = parsedConfig(revision);
+  const { resource_spec, listener_config } = parsedConfig(revision);
   return {
     instance_id,
     deployment_id,
     revision_id,
     tenant_id,
+    namespace: listener_config?.k8s_namespace ?? undefined,
     replica,
     artifact: revision.artifact,
     config_path: parsedRevisionConfig(revision).langgraph_config_path ?? undefined,

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type BuildIo, type Built, DeployError, type InstanceRef, type LogLine } from "../drivers/driver.ts";
+import { ListenerUnavailableError } from "../drivers/listener/connections.ts";
 import { belongsToRollout, logFieldsOf, restartLater } from "../reconcile/instance-jobs.ts";
 import { callDriver, type DeploymentContext, instanceRefOf, requireDriver } from "../reconcile/reconciler-context.ts";
 import type { InstanceJob, JobOf } from "../reconcile/steps.ts";
@@ -42,7 +43,7 @@ async function beginBuild(revision: RevisionRow, context: DeploymentContext): Pr
 }
 
 async function buildArtifact(revision: RevisionRow, context: DeploymentContext, signal: AbortSignal): Promise<Built> {
-  const driver = context.drivers.driverFor(revision.source);
+  const driver = context.drivers.driverFor(revision);
   if (!driver?.build) throw new DeployError(`This service cannot build deployments with source "${revision.source}".`);
   const spec = await callDriver(() => buildSpec(revision, context));
   const log = (line: LogLine) => context.appendLog("build", revision, line);
@@ -67,6 +68,10 @@ export async function ensure(job: InstanceJob, context: DeploymentContext, signa
       context.facts.attached.add(instance.instance_id);
       if (is_new) context.log.info({ ...logFieldsOf(instance), address: ref.address }, "instance started");
     } catch (error) {
+      if ((error as Error).cause instanceof ListenerUnavailableError && belongsToRollout(job)) {
+        const { message: status_message } = error as Error;
+        await context.commit((tx) => setMessageIfStatus(tx, { ...revision, status: "DEPLOYING", status_message }));
+      }
       if (!(error instanceof DeployError)) throw error;
       const { message } = error;
       if (belongsToRollout(job)) await applyTransition({ revision, to: "DEPLOY_FAILED", message }, context);

@@ -27,7 +27,7 @@ export async function insertRolloutInstances(
   { revision, replicas }: StepOf<"insert instances">,
   context: DeploymentContext,
 ): Promise<void> {
-  const driver = context.drivers.driverFor(revision.source)?.kind ?? "none";
+  const driver = context.drivers.driverFor(revision)?.kind ?? "none";
   const rows = Array.from({ length: replicas }, (_, replica) => newInstance(revision, { replica, driver }, context));
   await context.commit((tx) => insertInstances(tx, rows));
 }

@@ -13,6 +13,11 @@ export const insertListener = (tx: Tx, listener: NewListener): Promise<ListenerR
       .returningAll(),
   );
 
+/** Whether a listener exists in any workspace. */
+export const hasListener = async (tx: Tx, listener_id: string): Promise<boolean> =>
+  (await tx.first(tx.k.selectFrom("listeners").select("listener_id").where("listener_id", "=", listener_id))) !==
+  undefined;
+
 export const findListener = (tx: Tx, tenant_id: string, listener_id: string): Promise<ListenerRow | undefined> =>
   tx.first(
     tx.k.selectFrom("listeners").selectAll().where("tenant_id", "=", tenant_id).where("listener_id", "=", listener_id),

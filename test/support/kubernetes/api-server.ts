@@ -105,7 +105,8 @@ export class ApiServer implements TestCluster {
   readonly #folder: string;
   readonly #port: number;
   readonly #children: ChildProcess[];
-  readonly #agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
+  /** Without reused connections, which the API server closes at any time. */
+  readonly #agent = new https.Agent({ rejectUnauthorized: false });
   readonly #kubelet: Kubelet;
   readonly #servers: (http.Server | https.Server)[] = [];
   #isOver = false;

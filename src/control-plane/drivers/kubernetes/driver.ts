@@ -17,6 +17,8 @@ export interface KubernetesDriverOptions {
   kubernetes_pull_secrets: readonly string[];
   kubernetes_service_account: string | undefined;
   docker_registries: readonly string[];
+  /** Marks the objects of this driver in the namespace. Default: an ID of the service's database. */
+  service_id?: string;
   database: Database;
   /** URL of the service's Postgres. Without it, the driver refuses all deployments. */
   database_url: string | undefined;
@@ -30,7 +32,7 @@ export function createKubernetesDriver(options: KubernetesDriverOptions): Deploy
   const cluster = new Cluster({ kubeconfig: options.kubeconfig, namespace: options.kubernetes_namespace });
   const instances = new Instances({
     cluster,
-    service_id: serviceIdOf(database_url),
+    service_id: options.service_id ?? serviceIdOf(database_url),
     pull_secrets: options.kubernetes_pull_secrets,
     service_account: options.kubernetes_service_account,
     positions: join(options.data_dir, "control", "kubernetes", "positions"),
