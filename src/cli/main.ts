@@ -132,6 +132,11 @@ const LISTEN_OPTIONS = [
     "--namespaces <names...>",
     "namespaces that deployments may use (default: THREADMILL_KUBERNETES_NAMESPACE)",
   ),
+  ...optionsOf({
+    database_url: SETTINGS["The database"].database_url,
+    data_dir: SETTINGS["The database"].data_dir,
+    log_level: SETTINGS["The server"].log_level,
+  }),
 ];
 
 const LOG_OPTIONS = [
@@ -150,7 +155,7 @@ function addDeploymentCommands(program: Command): void {
     .argument("[folder]", "project folder", ".")
     .action(serviceAction(async () => (await import("./deployments/deploy.ts")).deploy));
   const listen = "deploy to a Kubernetes cluster for a service that cannot reach the cluster";
-  addServiceCommand(program, "listen", listen, [...LISTEN_OPTIONS, ...STORAGE_OPTIONS]).action(
+  addServiceCommand(program, "listen", listen, LISTEN_OPTIONS).action(
     serviceAction(async () => (await import("./listen.ts")).listen),
   );
   const deployments = program.command("deployments").description("manage deployments");

@@ -14,8 +14,9 @@ export interface ListenerWorld {
   listener_id: string;
   connections: ListenerConnections;
   driver: DeployDriver;
-  /** Whether the listener still exists. */
+  /** Whether the listener still exists, and what the database has of it. */
   exists: boolean;
+  instances: Set<string>;
   /** Connects a listener with these drivers, by namespace. Resolves when the control plane has the connection. */
   connect(drivers: ReadonlyMap<string, DeployDriver>): Promise<WebSocket>;
   /** As a restart of the service. */
@@ -30,10 +31,14 @@ export async function openListenerWorld(): Promise<ListenerWorld> {
   const { port } = server.address() as AddressInfo;
   const open = () => {
     const connections = new ListenerConnections();
-    const drivers = new ListenerDrivers({ connections, exists: async () => world.exists });
+    const drivers = new ListenerDrivers({
+      connections,
+      exists: async () => world.exists,
+      instancesOf: async () => world.instances,
+    });
     return { connections, drivers, driver: drivers.of(world.listener_id) };
   };
-  const world = { listener_id: randomUUID(), exists: true } as ListenerWorld;
+  const world = { listener_id: randomUUID(), exists: true, instances: new Set<string>() } as ListenerWorld;
   let { drivers, ...ends } = open();
   Object.assign(world, ends, {
     async connect(cluster: ReadonlyMap<string, DeployDriver>) {

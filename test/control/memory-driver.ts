@@ -7,6 +7,7 @@ import {
   type InstanceRef,
   type InstanceSpec,
 } from "../../src/control-plane/drivers/driver.ts";
+import { ListenerUnavailableError } from "../../src/control-plane/drivers/listener/connections.ts";
 
 /**
  * A driver's processes are entries of a map here. How a revision behaves stands in its git ref, or in the name of its image:
@@ -58,6 +59,8 @@ export class MemoryDriver implements DeployDriver {
     this.remains.add(deployment_id);
     if (artifact.includes("run-refused")) throw new DeployError("The port is taken.");
     if (artifact.includes("run-trouble")) throw new Error("no more processes");
+    if (artifact.includes("run-unreachable") && this.#attempt(instance_id) <= 8)
+      throw new ListenerUnavailableError("the-listener");
     if (artifact.includes("run-flaky") && this.#attempt(instance_id) <= 2) throw new Error("no more memory");
     const start = ++this.#starts;
     const ref = {

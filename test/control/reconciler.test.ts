@@ -220,6 +220,13 @@ describe.each(databases)("a deployment on %s", (name) => {
       await instancesAre(id, "ready");
     });
 
+    it("waits for its listener, however often it was not connected", async () => {
+      world.start();
+      const id = await world.deploy("remote", "run-unreachable");
+      await world.become(id, "DEPLOYED");
+      await instancesAre(id, "ready");
+    });
+
     it("is given more time than the deadline as long as it writes output, but not forever", async () => {
       world.start();
       const id = await world.deploy("chatty", "run-never");

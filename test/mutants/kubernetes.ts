@@ -42,7 +42,16 @@ export const KUBERNETES_MUTANTS: readonly Mutant[] = [
     name: "listener: a listener that is not connected fails a rollout",
     file: "src/control-plane/reconcile/job-runner.ts",
     replace: [" && !(error.cause instanceof ListenerUnavailableError)", ""],
-    suites: ["test/control/listener.test.ts"],
+    suites: ["test/control/reconciler.test.ts"],
+  },
+  {
+    name: "listener: a listener chooses which instance it has started",
+    file: "src/control-plane/drivers/listener/driver.ts",
+    replace: [
+      "const { handle, address } = await attachment.start();\n      const { instance_id, deployment_id, revision_id } = spec;",
+      "const { instance_id, deployment_id, revision_id, handle, address } = await attachment.start();",
+    ],
+    suites: ["test/control/listener-conformance.test.ts"],
   },
   {
     name: "kubernetes: Secrets outlive their instance",

@@ -14,6 +14,7 @@ import { reconcilerSettings } from "../../control-plane/reconcile/reconciler-con
 import { type CollectedTraces, traceCollector } from "../../control-plane/reconcile/trace-collector.ts";
 import { activateOverHttp, checkReadyOverHttp } from "../../control-plane/rollout/instance-client.ts";
 import { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
+import { instancesOfDriver } from "../../control-plane/storage/instances.ts";
 import { hasListener } from "../../control-plane/storage/listeners.ts";
 import { realWait, systemClock } from "../../platform/lib/clock.ts";
 
@@ -100,7 +101,8 @@ async function openDrivers(
   connections: ListenerConnections,
 ) {
   const exists = (listener_id: string) => hasListener(database.read, listener_id);
-  const listeners = new ListenerDrivers({ connections, exists });
+  const instancesOf = (driver: string) => instancesOfDriver(database.read, driver);
+  const listeners = new ListenerDrivers({ connections, exists, instancesOf });
   const process = await createProcessDriver({
     ...config,
     program: fileURLToPath(new URL("../../../bin/threadmill.js", import.meta.url)),

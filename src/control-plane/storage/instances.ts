@@ -130,6 +130,11 @@ export const deleteInstance = (tx: Tx, instance_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("instances").where("instance_id", "=", instance_id));
 
 /** Returns the IDs that have a row. */
+export async function instancesOfDriver(tx: Tx, driver: string): Promise<Set<string>> {
+  const rows = await tx.all(tx.k.selectFrom("instances").select("instance_id").where("driver", "=", driver));
+  return new Set(rows.map(({ instance_id }) => instance_id));
+}
+
 export async function knownInstances(tx: Tx, instance_ids: readonly string[]): Promise<Set<string>> {
   if (instance_ids.length === 0) return new Set();
   const rows = await tx.all(

@@ -258,6 +258,8 @@ export class ApiServer implements TestCluster {
     const headers = { authorization: `Bearer ${ADMIN}`, ...length };
     const target = `https://127.0.0.1:${this.#port}${path}?${new URLSearchParams(query)}`;
     const request = https.request(target, { method, headers, agent: this.#agent });
+    // After the response it has no other listener: the API server ends watches when it stops.
+    request.on("error", () => undefined);
     request.end(payload);
     const [response] = await once(request, "response");
     return response;
@@ -279,6 +281,7 @@ export class ApiServer implements TestCluster {
         if (method !== "GET") await this.onRequest(`${method} ${kind}/${name}`);
         const target = `https://127.0.0.1:${this.#port}${url}`;
         const forwarded = https.request(target, { method, headers, agent: this.#agent });
+        forwarded.on("error", () => undefined);
         pipeline(request, forwarded, () => undefined);
         const [answer] = (await once(forwarded, "response")) as [http.IncomingMessage];
         response.writeHead(answer.statusCode as number, answer.headers);

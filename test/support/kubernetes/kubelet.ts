@@ -56,6 +56,7 @@ interface Pod {
 export class Kubelet {
   readonly #api: KubeletApi;
   readonly #pods = new Map<string, Pod>();
+  #isClosed = false;
 
   constructor(api: KubeletApi) {
     this.#api = api;
@@ -109,7 +110,10 @@ export class Kubelet {
     child.once("close", (code, signal) => {
       run.hasEnded = true;
       run.changed.emit("line");
-      void this.#onEnd(pod, code ?? (signal === "SIGKILL" ? 137 : 143));
+      void this.#onEnd(pod, code ?? (signal === "SIGKILL" ? 137 : 143)).catch((error) => {
+        // The API server can be stopped before it has answered.
+        if (!this.#isClosed) throw error;
+      });
     });
     await this.#setStatus(pod, { running: { startedAt: now() } });
   }
@@ -196,6 +200,7 @@ export class Kubelet {
 
   /** Kills all processes. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const pod of this.#pods.values()) {
       pod.isStopping = true;
       for (const { child, hasEnded } of pod.runs) {

@@ -82,7 +82,7 @@ export class ListenerConnections {
     body?: { first: string } | { whole: string },
   ): Promise<{ status: number; stream: ClientHttp2Stream }> {
     const session = this.#sessions.get(listener_id);
-    if (!session || session.destroyed) throw new ListenerUnavailableError(listener_id);
+    if (!session || session.destroyed || session.closed) throw new ListenerUnavailableError(listener_id);
     const stream = session.request({ ":method": "POST", ":path": path }, { endStream: false });
     if (body && "first" in body) stream.write(body.first);
     else if (body) stream.end(body.whole);
@@ -133,21 +133,24 @@ export class Tunnels {
   async localOf(listener_id: string, ref: InstanceRef): Promise<InstanceRef> {
     if (ref.address === "") return ref;
     const { instance_id } = ref;
-    const tunnel = this.#tunnels.get(instance_id) ?? this.#start(listener_id, instance_id);
-    this.#tunnels.set(instance_id, tunnel);
+    const key = keyOf(listener_id, instance_id);
+    const tunnel = this.#tunnels.get(key) ?? this.#start(listener_id, instance_id);
+    this.#tunnels.set(key, tunnel);
     return { ...ref, address: (await tunnel).address };
   }
 
-  async close(instance_id: string): Promise<void> {
-    const tunnel = this.#tunnels.get(instance_id);
-    this.#tunnels.delete(instance_id);
+  close = (listener_id: string, instance_id: string): Promise<void> => this.#close(keyOf(listener_id, instance_id));
+
+  closeAll = (): Promise<unknown> => Promise.all([...this.#tunnels.keys()].map((key) => this.#close(key)));
+
+  async #close(key: string): Promise<void> {
+    const tunnel = this.#tunnels.get(key);
+    this.#tunnels.delete(key);
     if (!tunnel) return;
     const { server, sockets } = await tunnel;
     server.close();
     for (const socket of sockets) socket.destroy();
   }
-
-  closeAll = (): Promise<unknown> => Promise.all([...this.#tunnels.keys()].map((id) => this.close(id)));
 
   async #start(listener_id: string, instance_id: string): Promise<Tunnel> {
     const sockets = new Set<Socket>();
@@ -174,6 +177,9 @@ export class Tunnels {
     join(socket, stream);
   }
 }
+
+/** Of both, because listeners choose the IDs that they list. */
+const keyOf = (listener_id: string, instance_id: string): string => `${listener_id} ${instance_id}`;
 
 async function listenOn(server: Server, port: number): Promise<void> {
   server.listen(port, "127.0.0.1");

@@ -1,9 +1,10 @@
 import type { ClientHttp2Stream } from "node:http2";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
+import type { z } from "zod";
 import { type DeployDriver, DeployError, type InstanceRef, type InstanceSpec } from "../driver.ts";
 import { type ListenerConnections, ListenerUnavailableError, Tunnels } from "./connections.ts";
-import { type Call, type Failure, PATHS, type Report, type Result } from "./protocol.ts";
+import { type Call, Failure, limitLines, PATHS, RESULTS, Report } from "./protocol.ts";
 
 const PREFIX = "listener:";
 
@@ -11,6 +12,8 @@ export interface ListenerDriversOptions {
   connections: ListenerConnections;
   /** Whether a listener still exists. What a deleted one has started no longer belongs to this service. */
   exists(listener_id: string): Promise<boolean>;
+  /** The instances of this service that a driver has. */
+  instancesOf(driver: string): Promise<ReadonlySet<string>>;
 }
 
 /** The drivers of listeners: each deploys through the connection of its listener, with the driver that the listener has. */
@@ -44,7 +47,7 @@ export class ListenerDrivers {
   }
 
   #create(listener_id: string): DeployDriver {
-    const { connections } = this.#options;
+    const { connections, instancesOf } = this.#options;
     const tunnels = this.#tunnels;
     const attachments = new Map<string, Attachment>();
     const starting = new Map<string, Promise<InstanceRef>>();
@@ -52,13 +55,14 @@ export class ListenerDrivers {
       attachments.get(instance_id)?.close();
       attachments.delete(instance_id);
     };
+    const kind = `${PREFIX}${listener_id}`;
     const localOf = (ref: InstanceRef) => tunnels.localOf(listener_id, ref);
-    const call = async <M extends Call["method"]>(given: Call & { method: M }): Promise<Result<M>> => {
+    const call = async <M extends Call["method"]>(given: Call & { method: M }) => {
       const { status, body } = await connections.send(listener_id, PATHS.call, JSON.stringify(given));
-      if (status === 200) return (body === "" ? undefined : JSON.parse(body)) as Result<M>;
-      throw errorOf(JSON.parse(body) as Failure);
+      if (status !== 200) throw errorOf(Failure.parse(JSON.parse(body)));
+      return RESULTS[given.method].parse(JSON.parse(body)) as z.output<(typeof RESULTS)[M]>;
     };
-    const unlessDeleted = async (work: Promise<void>): Promise<void> => {
+    const unlessDeleted = async (work: Promise<unknown>): Promise<void> => {
       try {
         await work;
       } catch (error) {
@@ -71,10 +75,13 @@ export class ListenerDrivers {
       detach(spec.instance_id);
       const attachment = new Attachment(connections, listener_id, spec);
       attachments.set(spec.instance_id, attachment);
-      return localOf(await attachment.start());
+      // The IDs are those of the order, so that a listener cannot replace an instance of another workspace.
+      const { handle, address } = await attachment.start();
+      const { instance_id, deployment_id, revision_id } = spec;
+      return localOf({ instance_id, deployment_id, revision_id, handle, address });
     };
     return {
-      kind: `${PREFIX}${listener_id}`,
+      kind,
       pin: (image) => call({ method: "pin", image }),
       ensure(spec) {
         const { instance_id } = spec;
@@ -87,9 +94,12 @@ export class ListenerDrivers {
         // First, because an attachment asks for the instance again after an interruption.
         detach(ref.instance_id);
         await unlessDeleted(call({ method: "stop", ref, grace_ms }));
-        await tunnels.close(ref.instance_id);
+        await tunnels.close(listener_id, ref.instance_id);
       },
-      list: async () => Promise.all((await call({ method: "list" })).map(localOf)),
+      async list() {
+        const [found, own] = await Promise.all([call({ method: "list" }), instancesOf(kind)]);
+        return Promise.all(found.map((ref) => (own.has(ref.instance_id) ? localOf(ref) : { ...ref, address: "" })));
+      },
       remove: ({ deployment_id, artifacts }) => unlessDeleted(call({ method: "remove", deployment_id, artifacts })),
       async close() {
         for (const instance_id of [...attachments.keys()]) detach(instance_id);
@@ -99,6 +109,8 @@ export class ListenerDrivers {
 }
 
 const RETRY_MS = 1_000;
+/** Lines that are read before the earlier ones are stored. */
+const MAX_UNSTORED = 1_000;
 
 const errorOf = ({ message, is_permanent }: Failure): Error =>
   is_permanent ? new DeployError(message) : new Error(message);
@@ -162,13 +174,15 @@ class Attachment {
     this.#stream = stream;
     if (this.#closing.signal.aborted) stream.end();
     const acknowledge = acknowledger(stream, logsPersisted);
+    limitLines(stream);
     for await (const text of createInterface({ input: stream })) {
-      const report = JSON.parse(text) as Report;
+      const report = Report.parse(JSON.parse(text)) as Report;
       if ("failure" in report) throw errorOf(report.failure);
       if ("ref" in report) onStarted(report.ref);
       else {
         log(report.line);
         acknowledge(report.n);
+        if (report.n % MAX_UNSTORED === 0) await logsPersisted?.();
       }
     }
   }

@@ -2,14 +2,16 @@ import { on, once } from "node:events";
 import type { Http2Session, Http2Stream } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { DeployDriver, ImageSpec, InstanceRef, InstanceSpec, LogLine } from "../driver.ts";
+import { z } from "zod";
+import { LOG_LEVELS } from "../../contract/logs.ts";
+import type { ImageSpec, InstanceRef, InstanceSpec, LogLine } from "../driver.ts";
 
 /**
  * Requests of the control plane to a listener: HTTP/2 on the WebSocket that the listener has opened, on which the control plane is the
  * client. The listener only opens this connection and accepts none.
  */
 export const PATHS = {
-  /** One call of its driver. Body: {@link Call}. Status 200 with {@link Result}, 422 or 500 with {@link Failure}. */
+  /** One call of its driver. Body: {@link Call}. Status 200 with one of {@link RESULTS}, 422 or 500 with {@link Failure}. */
   call: "/call",
   /**
    * `ensure` of its driver, and the log of the instance as long as the request is open. The first line of the body is an {@link Order},
@@ -22,13 +24,46 @@ export const PATHS = {
 
 export type Order = Omit<InstanceSpec, "log" | "logsPersisted">;
 
+const MAX_TEXT = 40_000;
+
+const Ref = z.object({
+  instance_id: z.string().max(100),
+  deployment_id: z.string().max(100),
+  revision_id: z.string().max(100),
+  handle: z.string().max(1_000),
+  address: z.string().max(1_000),
+});
+
+/** `is_permanent`: whether users can correct the cause (DeployError). */
+export const Failure = z.object({ message: z.string().max(MAX_TEXT), is_permanent: z.boolean() });
+export type Failure = z.output<typeof Failure>;
+
+/** Responses are checked: the listener belongs to a workspace, but the service to all. */
+export const Report = z.union([
+  z.object({ ref: Ref }),
+  z.object({
+    n: z.int(),
+    line: z.object({
+      at: z.int(),
+      level: z.enum(LOG_LEVELS),
+      message: z.string().max(MAX_TEXT),
+      run_id: z.string().max(100).optional(),
+    }),
+  }),
+  z.object({ failure: Failure }),
+]);
 export type Report = { ref: InstanceRef } | { n: number; line: LogLine } | { failure: Failure };
 
-export interface Failure {
-  message: string;
-  /** Whether users can correct the cause (DeployError). */
-  is_permanent: boolean;
-}
+export const RESULTS = {
+  pin: z.string().max(1_000),
+  probe: z.union([
+    z.object({ state: z.literal("running") }),
+    z.object({ state: z.literal("ended"), reason: z.string().max(MAX_TEXT) }),
+  ]),
+  stop: z.literal(""),
+  list: z.array(Ref),
+  remove: z.literal(""),
+} as const;
 
 export type Call =
   | { method: "pin"; image: ImageSpec }
@@ -36,10 +71,6 @@ export type Call =
   | { method: "stop"; ref: InstanceRef; grace_ms: number }
   | { method: "list" }
   | { method: "remove"; deployment_id: string; artifacts: readonly string[] };
-
-type Methods = Required<Pick<DeployDriver, Call["method"]>>;
-
-export type Result<M extends Call["method"]> = Awaited<ReturnType<Methods[M]>>;
 
 /** Memory for data that the other side has not read: of each request, and of the connection. */
 export const WINDOW_BYTES = { stream: 2 ** 20, connection: 2 ** 24 };
@@ -84,14 +115,27 @@ export function closeWhenSilent(session: Http2Session): void {
   session.once("close", () => clearInterval(timer));
 }
 
+const MAX_BYTES = 4 * 2 ** 20;
+
+/** Ends a stream whose lines are too long to be kept in memory. */
+export function limitLines(stream: Http2Stream): void {
+  let pending = 0;
+  stream.on("data", (chunk: Buffer) => {
+    const end = chunk.lastIndexOf("\n");
+    pending = end < 0 ? pending + chunk.length : chunk.length - end;
+    if (pending > MAX_BYTES) stream.destroy();
+  });
+}
+
 /**
- * Reads a stream to its end; undefined if it ends before that. Iterating over it fails: for Node.js, a stream of HTTP/2 whose last frame
+ * Reads a stream to its end; undefined if it ends before that, or is too long. Iterating over it fails: for Node.js, a stream of HTTP/2 whose last frame
  * has arrived is closed, even if nothing was read.
  */
 export function textOf(stream: Http2Stream): Promise<string | undefined> {
   let text = "";
   stream.setEncoding("utf8").on("data", (chunk) => {
     text += chunk;
+    if (text.length > MAX_BYTES) stream.destroy();
   });
   return new Promise((resolve) => {
     stream.once("end", () => resolve(text));
