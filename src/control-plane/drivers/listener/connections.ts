@@ -1,5 +1,5 @@
 import { EventEmitter, once } from "node:events";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createWebSocketStream, type WebSocket } from "ws";
 import type { InstanceRef } from "../driver.ts";
@@ -24,13 +24,13 @@ export class ListenerConnections {
 
   /** Replaces an earlier connection of the listener. */
   accept(listener_id: string, socket: WebSocket): void {
-    void socketFor(createWebSocketStream(socket)).then(
-      (connection) => this.#add(listener_id, connection),
-      () => socket.terminate(),
-    );
+    void this.#add(listener_id, socketFor(createWebSocketStream(socket))).catch(() => socket.terminate());
   }
 
-  #add(listener_id: string, connection: Socket): void {
+  async #add(listener_id: string, opened: Promise<Socket>): Promise<void> {
+    const connection = await opened;
+    // Loading it takes 20 ms of the start of the service, most of which have no listener.
+    const { connect } = await import("node:http2");
     const session = connect("http://listener", {
       createConnection: () => connection,
       settings: { enablePush: false, initialWindowSize: WINDOW_BYTES.stream },
