@@ -175,15 +175,20 @@ class Attachment {
     if (this.#closing.signal.aborted) stream.end();
     const acknowledge = acknowledger(stream, logsPersisted);
     limitLines(stream);
-    for await (const text of createInterface({ input: stream })) {
-      const report = Report.parse(JSON.parse(text)) as Report;
-      if ("failure" in report) throw errorOf(report.failure);
-      if ("ref" in report) onStarted(report.ref);
-      else {
-        log(report.line);
-        acknowledge(report.n);
-        if (report.n % MAX_UNSTORED === 0) await logsPersisted?.();
+    try {
+      for await (const text of createInterface({ input: stream })) {
+        const report = Report.parse(JSON.parse(text)) as Report;
+        if ("failure" in report) throw errorOf(report.failure);
+        if ("ref" in report) onStarted(report.ref);
+        else {
+          log(report.line);
+          acknowledge(report.n);
+          if (report.n % MAX_UNSTORED === 0) await logsPersisted?.();
+        }
       }
+    } finally {
+      // Also after a report that is invalid.
+      stream.destroy();
     }
   }
 }
