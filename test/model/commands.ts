@@ -39,7 +39,7 @@ type Pace = (typeof PACES)[number];
 export const KINDS = ["chain", "slow", "unabortable", "nested", "gate", "fails", "endless"] as const;
 export type Kind = (typeof KINDS)[number];
 
-export const CLIENTS = 3;
+export const CLIENTS = 4;
 
 /** A command names no run: which one it is about is chosen when it is carried out, among those that are there then. */
 export interface Command {

@@ -32,7 +32,7 @@ const ABOUT_THREADS = new Set<Command["name"]>([
 
 const FIRST_COME = { mode: "input", strategy: "enqueue" } as const;
 
-/** Three clients that carry out their commands at the same time, on one thread. */
+/** Clients that carry out their commands at the same time, on one thread. */
 export class Sequence {
   readonly ledger: Ledger;
   readonly #pacer: Pacer;
