@@ -29,14 +29,18 @@ describe.runIf(databases.includes("postgres"))("when connections to Postgres bre
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
     );
 
-  it("a query waits for a connection of a pool in use while the database responds", async () => {
+  it("queries wait in their order for a connection of a pool in use while the database responds", async () => {
     const storage = openPostgres({ url: api.service.database.url as string, log: createLog("silent"), pool_size: 1 });
     const select = (value: RawBuilder<unknown>) =>
       storage.read.first(sql`select ${value} as value`.compile(storage.read.k));
-    // Longer than a query waits in the queue of the pool before it is queued again.
+    const answers: unknown[] = [];
+    const note = (answer: unknown) => answers.push(answer);
+    // Longer than opening a connection may take. The later query is sent in between.
     const long = select(sql`pg_sleep(4.5)::text`);
-    expect(await select(sql`7`)).toEqual({ value: 7 });
-    await long;
+    const first = select(sql`1`).then(note);
+    await admin.query("select pg_sleep(1)");
+    await Promise.all([long, first, select(sql`2`).then(note)]);
+    expect(answers).toEqual([{ value: 1 }, { value: 2 }]);
     await storage.close();
   });
 

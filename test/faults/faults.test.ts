@@ -22,7 +22,14 @@ const check = (file: string, flags: string[] = []) =>
 describe("three processes on a Postgres of their own", () => {
   it.runIf(hasPostgresServer())(
     `lose no run and end none twice, whatever fails (seed ${SEED}; FAULTS and SEED change it)`,
-    { timeout: 300_000 + COUNTS.faults * 120_000 + COUNTS.freezes * 20_000 + COUNTS.process_kills * 10_000 },
+    {
+      timeout:
+        300_000 +
+        COUNTS.faults * 120_000 +
+        COUNTS.freezes * 20_000 +
+        COUNTS.process_kills * 10_000 +
+        COUNTS.rolling_restarts * 30_000,
+    },
     async () => {
       const file = join(FOLDER, `faults-${SEED}.jsonl`);
       mkdirSync(FOLDER, { recursive: true });
@@ -36,7 +43,7 @@ describe("three processes on a Postgres of their own", () => {
         restarts: COUNTS.faults,
         failovers: isLong ? 3 : 1,
         few_ms: isLong ? 30_000 : 6_000,
-        rolling_restarts: COUNTS.faults,
+        rolling_restarts: COUNTS.rolling_restarts,
         clients: isLong ? 24 : 8,
         poison: isLong ? 8 : 3,
         innocents: isLong ? 120 : 16,

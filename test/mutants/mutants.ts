@@ -252,6 +252,12 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/storage/postgres-transactions.test.ts"],
   },
   {
+    name: "postgres: later queries get free connections first",
+    file: "src/platform/database/postgres/postgres-pool.ts",
+    replace: ["const turn of this.#queue) {", "const turn of [...this.#queue].reverse()) {"],
+    suites: ["test/engine/lost-connections.test.ts"],
+  },
+  {
     name: "postgres: a commit ignores a statement that failed",
     file: "src/platform/database/postgres/postgres-pool.ts",
     replace: ["Promise.all([this.answered(), ", "Promise.all(["],

@@ -26,9 +26,10 @@ export const COUNTS = {
   router_requests: count("ROUTER_REQUESTS", 3_000),
   /** Faults of each kind against three processes on one Postgres. */
   faults: count("FAULTS", 1),
-  /** Of these processes: how often one is frozen, and how often one is killed. */
+  /** Of these processes: how often one is frozen, how often one is killed, and how often all are restarted one after the other. */
   freezes: count("FREEZES", 2 * Number(process.env.FAULTS ?? 1)),
   process_kills: count("PROCESS_KILLS", 3 * Number(process.env.FAULTS ?? 1)),
+  rolling_restarts: count("ROLLING_RESTARTS", Number(process.env.FAULTS ?? 1)),
 } as const;
 
 const hasOwnCounts = isLong;

@@ -3,7 +3,8 @@ import pg from "pg";
 import type { Log } from "../../lib/log.ts";
 import { withTimeout } from "../../lib/signal.ts";
 import { type Hint, type Hints, LocalHints } from "../hints.ts";
-import type { PostgresPool, StatementNames } from "./postgres-pool.ts";
+import type { PostgresPool } from "./postgres-pool.ts";
+import type { StatementNames } from "./statement-names.ts";
 
 /** Returns the notification channel. Deployments that share a database each have their own schema and their own channel. */
 function channelOf(url: string): string {

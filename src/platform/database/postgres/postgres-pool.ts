@@ -2,6 +2,7 @@ import { Socket } from "node:net";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
 import { DatabaseUnavailableError, isDisconnected } from "../database-errors.ts";
+import { isOutdated } from "./statement-names.ts";
 
 export interface PoolOptions {
   config: pg.PoolConfig;
@@ -12,9 +13,9 @@ export interface PoolOptions {
   log: Log;
 }
 
-/** Maximum wait for a connection. After {@link PostgresPool.suspend}, waiting callers fail within {@link CONNECT_MS}. */
-const ACQUIRE_MS = 30_000;
-/** Maximum wait in the queue of the pool, and again for a new connection. Then the caller is queued again. */
+/** Maximum wait for a connection. Clients get a response within 30 s, also if a request waits for the answers of several statements. */
+const ACQUIRE_MS = 20_000;
+/** Maximum time that opening a connection takes. Then the caller opens another one. */
 const CONNECT_MS = 4_000;
 /** Delay after a refused connection if this process has no connection. */
 const RETRY_MS = 100;
@@ -38,6 +39,9 @@ export class PostgresPool {
   #pool: pg.Pool;
   readonly #clients = new Set<pg.PoolClient>();
   readonly #growing: NodeJS.Timeout;
+  /** Callers without a connection, in the order of their calls. pg-pool would move a caller to the end of its queue after a timeout. */
+  readonly #queue = new Set<PromiseWithResolvers<void>>();
+  #used = 0;
   #suspended: DatabaseUnavailableError | undefined;
 
   constructor(options: PoolOptions) {
@@ -46,16 +50,23 @@ export class PostgresPool {
     this.#growing = setInterval(() => this.#resize(this.#pool.options.max + 1), GROW_MS).unref();
   }
 
-  /** @throws DatabaseUnavailableError while suspended; the driver's error if connecting fails or takes longer than {@link ACQUIRE_MS} */
+  /** @throws DatabaseUnavailableError while suspended, or without a connection for {@link ACQUIRE_MS}; the driver's error if connecting fails */
   async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.#acquire();
+    const deadline = performance.now() + ACQUIRE_MS;
+    await this.#waitForTurn();
     try {
-      const value = await work(client);
-      client.release();
-      return value;
-    } catch (error) {
-      client.release(isDisconnected(error));
-      throw error;
+      const client = await this.#connect(deadline);
+      try {
+        const value = await work(client);
+        client.release();
+        return value;
+      } catch (error) {
+        client.release(isDisconnected(error));
+        throw error;
+      }
+    } finally {
+      this.#used--;
+      this.#next();
     }
   }
 
@@ -66,6 +77,8 @@ export class PostgresPool {
     const old = this.#pool;
     if (isFirst) this.#pool = this.#open();
     this.#closeAll();
+    for (const turn of this.#queue) turn.reject(this.#suspended);
+    this.#queue.clear();
     if (isFirst) void old.end();
   }
 
@@ -80,7 +93,7 @@ export class PostgresPool {
   /** `waiting`: callers without a connection. */
   get connections(): { active: number; idle: number; waiting: number } {
     const { totalCount, idleCount, waitingCount } = this.#pool;
-    return { active: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+    return { active: totalCount - idleCount, idle: idleCount, waiting: this.#queue.size + waitingCount };
   }
 
   async close(): Promise<void> {
@@ -113,8 +126,31 @@ export class PostgresPool {
     return pool;
   }
 
-  async #acquire(): Promise<pg.PoolClient> {
-    const deadline = performance.now() + ACQUIRE_MS;
+  async #waitForTurn(): Promise<void> {
+    if (this.#suspended) throw this.#suspended;
+    if (this.#queue.size === 0 && this.#used < this.#pool.options.max) {
+      this.#used++;
+      return;
+    }
+    const turn = Promise.withResolvers<void>();
+    this.#queue.add(turn);
+    const timer = setTimeout(() => {
+      this.#queue.delete(turn);
+      turn.reject(new DatabaseUnavailableError(`No database connection was free for ${ACQUIRE_MS / 1000} s.`));
+    }, ACQUIRE_MS);
+    await turn.promise.finally(() => clearTimeout(timer));
+  }
+
+  #next(): void {
+    for (const turn of this.#queue) {
+      if (this.#used >= this.#pool.options.max) return;
+      this.#queue.delete(turn);
+      this.#used++;
+      turn.resolve();
+    }
+  }
+
+  async #connect(deadline: number): Promise<pg.PoolClient> {
     for (;;) {
       if (this.#suspended) throw this.#suspended;
       try {
@@ -143,6 +179,7 @@ export class PostgresPool {
 
   #resize(max: number): void {
     this.#pool.options.max = Math.min(Math.max(1, max), this.#options.size);
+    this.#next();
   }
 
   /** Closes all connections. The `end` of pg waits for the answers of the statements that were sent. */
@@ -253,51 +290,3 @@ export async function inTransaction<T>(
     }
   }
 }
-
-/** Maximum number of statements that each connection keeps. */
-const MAX_NAMES = 256;
-/** A statement is named at this use, because some texts depend on the number of rows. */
-const NAMED_AT = 5;
-/** Maximum number of statements that are counted before they have a name. */
-const MAX_COUNTED = 1_000;
-
-/**
- * Names statements whose text is fixed. Each connection parses a named statement once, and Postgres reuses its plan, which saves half of
- * the database's CPU time per run.
- */
-export class StatementNames {
-  readonly #names = new Map<string, string>();
-  readonly #uses = new Map<string, number>();
-  readonly #max: number;
-  #last = 0;
-
-  /** @param max 0 for connections that keep no statements */
-  constructor({ max = MAX_NAMES }: { max?: number } = {}) {
-    this.#max = max;
-  }
-
-  /** Returns undefined if the statement is not used often, or if there are too many. */
-  nameOf(text: string): string | undefined {
-    const known = this.#names.get(text);
-    if (known !== undefined || this.#names.size === this.#max) return known;
-    const uses = (this.#uses.get(text) ?? 0) + 1;
-    if (uses < NAMED_AT) {
-      if (this.#uses.size === MAX_COUNTED) this.#uses.clear();
-      this.#uses.set(text, uses);
-      return undefined;
-    }
-    this.#uses.delete(text);
-    const name = `threadmill_${++this.#last}`;
-    this.#names.set(text, name);
-    return name;
-  }
-
-  /** Gives all statements new names, so that they are parsed again. */
-  clear(): void {
-    this.#names.clear();
-  }
-}
-
-/** Whether a newer process has added columns since the statement was parsed. Parsed again, the statement succeeds. */
-export const isOutdated = (error: unknown): boolean =>
-  (error as { code?: string }).code === "0A000" && /cached plan/.test((error as Error).message);

@@ -22,7 +22,8 @@ import {
 } from "../database.ts";
 import type { Hint } from "../hints.ts";
 import { PostgresHints, PRESENCE_LOCK_CLASS, presenceLock, RESPONSE_TIMEOUT_MS } from "./postgres-hints.ts";
-import { inTransaction, isOutdated, PostgresPool, StatementNames, type Transaction } from "./postgres-pool.ts";
+import { inTransaction, PostgresPool, type Transaction } from "./postgres-pool.ts";
+import { isOutdated, StatementNames } from "./statement-names.ts";
 
 export interface PostgresOptions {
   url: string;
