@@ -12,18 +12,20 @@ export interface Load {
 /**
  * Calls a function in `concurrency` concurrent loops. Each loop waits for its call before the next.
  *
- * @param until time in which new calls start, or number of calls
+ * @param until time in which new calls start, number of calls, or whether no more calls start
  */
 export async function drive(
   concurrency: number,
-  until: { seconds: number } | { calls: number },
+  until: { seconds: number } | { calls: number } | { isOver(): boolean },
   call: () => Promise<unknown>,
 ): Promise<Load> {
   const durations_ms: number[] = [];
   const started_at = performance.now();
   let started = 0;
-  const hasNext = () =>
-    "calls" in until ? started < until.calls : performance.now() - started_at < until.seconds * 1000;
+  const hasNext = () => {
+    if ("isOver" in until) return !until.isOver();
+    return "calls" in until ? started < until.calls : performance.now() - started_at < until.seconds * 1000;
+  };
   const loop = async () => {
     while (hasNext()) {
       started += 1;

@@ -5,8 +5,8 @@
  * Usage: node bench/main.ts [--rounds N] [--only name,...] [--quick]
  *   --rounds  number of rounds (default: 3, with --quick 1)
  *   --only    only these measurements (startup, create-wait, stateless-wait, custom-events, growing-thread, memory, cancel,
- *             rollback, readers, open-streams, replay, experiments, router, hostile, traces, tracing, trace-reading, evaluate,
- *             store, crons, flood, python, python-peers, web-compare, web-trace; soak, which is measured only if it is named) and
+ *             rollback, readers, open-streams, many-readers, replay, experiments, router, hostile, traces, tracing, trace-reading, evaluate,
+ *             store, crons, flood, python, python-peers, web-compare, web-trace; many-events and soak, which are measured only if they are named) and
  *             subjects (threadmill-normal, threadmill-full, threadmill-postgres, floor, peer)
  *   --quick   small sizes, to check that everything works
  */

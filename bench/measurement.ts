@@ -59,6 +59,8 @@ export interface Sizes {
   /** Concurrent readers of a run, and the events of the run. */
   readers: number;
   reader_events: number;
+  /** Stored events; a multiple of 10,000. */
+  stored_events: number;
   /** Concurrent open streams. */
   open_streams: number;
   /** Bodies of 100 runs. */
@@ -103,6 +105,7 @@ export const FULL: Sizes = {
   readers: 1_000,
   reader_events: 1_000,
   open_streams: 10_000,
+  stored_events: 100_000_000,
   trace_bodies: 500,
   traced_runs: 1_000,
   span_requests: 100,
@@ -133,6 +136,7 @@ export const QUICK: Sizes = {
   readers: 50,
   reader_events: 200,
   open_streams: 500,
+  stored_events: 100_000,
   trace_bodies: 30,
   traced_runs: 100,
   span_requests: 5,

@@ -4,6 +4,7 @@
  *
  * Usage: node bench/reader-process.ts '{"port": 1234, "paths": ["..."], "readers": 1000, "custom": 1000}'
  */
+import type { Socket } from "node:net";
 import { quantile } from "./load.ts";
 import { Continuity, readStream, type StreamListener } from "./stream-reader.ts";
 import { readThread, ThreadContinuity, type Transport } from "./thread-reader.ts";
@@ -16,6 +17,8 @@ export interface ReadersOptions {
   readers: number;
   /** Expected custom events per reader. */
   custom: number;
+  /** Of each path, one reader in so many stops reading after its first event, until all others have ended. Its times do not count. */
+  slow?: number;
   /** The streams are those of threads, in the thread protocol. */
   transport?: Transport | undefined;
 }
@@ -47,6 +50,7 @@ const clock = () => Number(process.hrtime.bigint()) / 1e6;
 const started_at = clock();
 const lags_ms: number[] = [];
 const failures: string[] = [];
+const paused: Socket[] = [];
 let [started, opened, ended] = [0, 0, 0];
 let opened_cpu = process.cpuUsage();
 
@@ -55,21 +59,24 @@ for (let index = 0; index < Math.min(CONCURRENCY, options.readers); index++) rea
 function read(): void {
   const reader = started++;
   const path = options.paths[reader % options.paths.length] as string;
-  const { port, transport } = options;
+  const { port, transport, slow } = options;
+  const isSlow = slow !== undefined && Math.floor(reader / options.paths.length) % slow === 0;
   const continuity = transport ? new ThreadContinuity() : new Continuity();
   const start = (listener: StreamListener) =>
     transport ? readThread({ port, path, transport }, listener) : readStream({ port, path }, listener);
   let isOpen = false;
   const open = () => {
-    if (!isOpen) onOpen();
+    if (isOpen) return;
     isOpen = true;
+    if (isSlow) paused.push((socket as Socket).pause());
+    onOpen();
   };
-  start({
+  const socket = start({
     // The first event of a run says that its stream is open. Threads have no such event.
     ...(transport && { onOpen: open }),
     onEvent(event) {
       const at = event.indexOf('"at":');
-      if (at !== -1) lags_ms.push(clock() - Number.parseFloat(event.slice(at + 5, at + 30)));
+      if (at !== -1 && !isSlow) lags_ms.push(clock() - Number.parseFloat(event.slice(at + 5, at + 30)));
       continuity.add(event);
       open();
     },
@@ -80,6 +87,7 @@ function read(): void {
       // A stream that failed to open must not block the next ones.
       open();
       ended += 1;
+      if (ended === options.readers - paused.length) for (const one of paused) one.resume();
       if (ended === options.readers) printEnd();
     },
   });

@@ -7,7 +7,7 @@ import type { FloorOptions } from "./floor.ts";
 import { HttpTarget, type ServerProcess } from "./http-target.ts";
 import type { Measurement, Sizes, Values } from "./measurement.ts";
 import { installPeer, peerModules } from "./peer-install.ts";
-import { createDatabase, query } from "./postgres.ts";
+import { BENCH_DATABASE, createDatabase, query } from "./postgres.ts";
 import { start, temporaryFolder } from "./processes.ts";
 import { startServer } from "./servers.ts";
 
@@ -55,9 +55,9 @@ function threadmill(command: "dev" | "serve"): Subject {
 const onPostgres: Subject = {
   name: "threadmill-postgres",
   about: "`threadmill serve` on Postgres",
-  prepare: () => query("select 1"),
+  prepare: async () => void (await query("select 1")),
   async measure(measurement, sizes) {
-    const url = await createDatabase("threadmill_bench");
+    const url = await createDatabase(BENCH_DATABASE);
     const file = await bundledProgram();
     const start = ({ BENCH_GRAPHS: config = join(graphs, "langgraph.json"), ...env }: Record<string, string> = {}) => {
       const flags = ["--config", config, "--data", temporaryFolder(), "--database-url", url, "--log-level", "error"];
@@ -65,7 +65,7 @@ const onPostgres: Subject = {
       const keys = { THREADMILL_ENCRYPTION_KEYS: Buffer.alloc(32).toString("base64") };
       return startServer(program, root, { ...keys, ...env });
     };
-    const execute = (statement: string) => query(statement, url);
+    const execute = async (statement: string) => void (await query(statement, url));
     return measurement.measure(async (env) => new HttpTarget({ ...(await start(env)), execute }), sizes);
   },
 };

@@ -10,6 +10,7 @@ const State = Annotation.Root({
 });
 
 const EVENT_BYTES = 200;
+/** Minimum; rare events do not need more polls, which would use the host of a thousand runs. */
 const POLL_MS = 20;
 
 /** The monotonic clock of the machine in ms, which all processes share. */
@@ -23,7 +24,7 @@ function tick(index: number): object {
 
 /** One node that writes a custom event at fixed times, which delays do not shift. */
 async function write(state: typeof State.State, { writer }: LangGraphRunnableConfig): Promise<typeof State.Update> {
-  while (!existsSync(state.go)) await sleep(POLL_MS);
+  while (!existsSync(state.go)) await sleep(Math.max(POLL_MS, state.every_ms));
   const started_at = clock();
   for (let index = 0; index < state.count; index++) {
     const early_ms = started_at + index * state.every_ms - clock();

@@ -7,6 +7,8 @@ import { experiments } from "./experiments.ts";
 import { flood } from "./flood.ts";
 import { floorMeasurements } from "./floor-measurements.ts";
 import { hostile } from "./hostile.ts";
+import { manyEvents } from "./many-events.ts";
+import { manyReaders } from "./many-readers.ts";
 import { openStreams } from "./open-streams.ts";
 import { python } from "./python.ts";
 import { pythonPeersMeasurement } from "./python-peers.ts";
@@ -34,6 +36,7 @@ export const measurements: readonly Measurement[] = [
   socketReaders,
   threadProtocol,
   openStreams,
+  manyReaders,
   replay,
   experiments,
   router,
@@ -50,5 +53,6 @@ export const measurements: readonly Measurement[] = [
   deploy,
   webCompare,
   webTrace,
+  manyEvents,
   soak,
 ];

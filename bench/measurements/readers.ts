@@ -71,7 +71,7 @@ async function readTogether(
 ): Promise<Values> {
   const before = target.usage();
   const go = join(temporaryFolder(), "go");
-  const path = await (transport ? startThread : startTicks)(server, go, events);
+  const path = await (transport ? startThread : startTicks)(server, { go, count: events, every_ms: INTERVAL_MS });
   const started = await startReaders({ port: server.port, paths: [path], readers, custom: events, transport });
   const opened = target.usage();
   const memory = watchMemory(target);
@@ -89,12 +89,19 @@ async function readTogether(
   };
 }
 
-/** Starts a run that writes when the file `go` exists. @returns the path of its stream */
-async function startTicks(server: Server, go: string, count: number): Promise<string> {
+/** Input of the graph `ticks`: it writes `count` events, one each `every_ms`, when the file `go` exists. */
+interface Ticks {
+  go: string;
+  count: number;
+  every_ms: number;
+}
+
+/** Starts a run of the graph `ticks`. @returns the path of its stream */
+export async function startTicks(server: Server, input: Ticks): Promise<string> {
   const thread = v7();
   const body = {
     assistant_id: "ticks",
-    input: { count, every_ms: INTERVAL_MS, go },
+    input,
     stream_mode: ["custom"],
     stream_resumable: true,
     if_not_exists: "create",
@@ -104,9 +111,9 @@ async function startTicks(server: Server, go: string, count: number): Promise<st
 }
 
 /** The same in the thread protocol. */
-async function startThread(server: Server, go: string, count: number): Promise<string> {
+async function startThread(server: Server, input: Ticks): Promise<string> {
   const thread = v7();
-  const params = { assistant_id: "ticks", input: { count, every_ms: INTERVAL_MS, go } };
+  const params = { assistant_id: "ticks", input };
   await server.send("POST", `/threads/${thread}/commands`, { body: { id: 1, method: "run.start", params } });
   return `/threads/${thread}/stream/events`;
 }
