@@ -38,6 +38,7 @@ export class Clients {
   }
 
   start(count: number): void {
+    this.#stopped = false;
     this.#working = Array.from({ length: count }, async () => {
       while (!this.#stopped) await this.#inOneThread();
     });

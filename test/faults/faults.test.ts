@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { COUNTS, SEED } from "../support/counts.ts";
+import { COUNTS, SEED, UPDATE_FROM } from "../support/counts.ts";
 import { startProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import type { Entry } from "./history.ts";
@@ -48,6 +48,7 @@ describe("three processes on a Postgres of their own", () => {
         poison: isLong ? 8 : 3,
         innocents: isLong ? 120 : 16,
         burners: isLong ? 18 : 0,
+        ...(UPDATE_FROM !== undefined && { earlier_program: join(UPDATE_FROM, "bin/threadmill.js") }),
       };
       await play(counts, { seed: SEED, file });
       const { status, stdout, stderr } = check(file, isLong ? ["--times"] : []);

@@ -36,6 +36,8 @@ export interface Counts {
   innocents: number;
   /** Programs that take a core each, beside poison. */
   burners: number;
+  /** The program with which the processes start, before they are updated one after the other. */
+  earlier_program?: string;
 }
 
 /** The default; how long a fault lasts that is to cost a process its runs. */
@@ -46,6 +48,8 @@ const PROBE_MS = 100;
 const ANSWER_MS = 10_000;
 /** The same while each round trip takes 400 ms. */
 const SLOW_ANSWER_MS = 30_000;
+/** How long the processes of two versions serve the clients together, before each update of another one. */
+const MIXED_MS = 20_000;
 /** How long a host may be silent, and how long a graph makes it silent. */
 const HOST_TIMEOUT_MS = 15_000;
 const BLOCKED_MS = 2 * HOST_TIMEOUT_MS;
@@ -62,8 +66,9 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
   const note = noteIn(file);
   const data = mkdtempSync(join(tmpdir(), "threadmill-faults-"));
   const members: Member[] = [];
-  const start = (port: number, proxy: TcpProxy) =>
+  const start = (port: number, proxy: TcpProxy, program?: string) =>
     startProcess({
+      program,
       config: "test/graphs/faults/langgraph.json",
       data,
       databaseUrl: proxy.url,
@@ -81,7 +86,7 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
   try {
     for (let i = 0; i < 3; i++) {
       const [port, proxy] = [await freePort(), await startProxy(postgres.url)];
-      members.push({ port, proxy, server: await start(port, proxy) });
+      members.push({ port, proxy, server: await start(port, proxy, counts.earlier_program) });
     }
     note({ kind: "begin", seed, lease_ms: LEASE_MS, load: loadavg()[0] as number });
     await new Faults(world).play();
@@ -138,6 +143,12 @@ class Faults {
   async play(): Promise<void> {
     const { counts } = this.#world;
     this.#clients.start(counts.clients);
+    if (counts.earlier_program !== undefined) {
+      await this.#times(1, "drained", () => this.#rollingRestart(MIXED_MS));
+      // The next fault may cost an attempt of the runs that are active now.
+      await this.#clients.stop();
+      this.#clients.start(counts.clients);
+    }
     await this.#times(counts.freezes, "frozen", () => this.#freeze());
     await this.#times(counts.kills, "killed", () => this.#kill());
     await this.#times(counts.cuts, "swallowed", () => this.#swallow());
@@ -260,9 +271,10 @@ class Faults {
   }
 
   /** As an operator restarts processes: each ends with its drain, and the next follows when its successor is well. */
-  async #rollingRestart(): Promise<void> {
+  async #rollingRestart(pause_ms = 0): Promise<void> {
     const { note, members, start } = this.#world;
     for (const member of members) {
+      await pause(pause_ms);
       const pid = member.server.child.pid as number;
       note({ kind: "fault", fault: "drained", pid });
       member.server.child.kill("SIGTERM");

@@ -32,6 +32,9 @@ export const COUNTS = {
   rolling_restarts: count("ROLLING_RESTARTS", Number(process.env.FAULTS ?? 1)),
 } as const;
 
+/** A checkout of an earlier version, which the processes of the fault test have at first. They are updated one after the other. */
+export const UPDATE_FROM = process.env.UPDATE_FROM;
+
 const hasOwnCounts = isLong;
 
 /** Repeats a run of an open-ended suite; each prints the one it has used. */

@@ -31,11 +31,13 @@ export interface ServerOptions {
   flags?: string[];
   /** A module that is loaded before the server. */
   preload?: string;
+  /** The program of another version. */
+  program?: string | undefined;
 }
 
 /** Starts the real program as a process of its own. Resolves when it answers; rejects when it ends before that. */
 export async function startProcess(options: ServerOptions): Promise<ServerProcess> {
-  const { data, databaseUrl, port, command = "serve", config, env, preload, flags = [] } = options;
+  const { data, databaseUrl, port, command = "serve", config, env, preload, program, flags = [] } = options;
   const args = [
     command,
     "--config",
@@ -49,7 +51,7 @@ export async function startProcess(options: ServerOptions): Promise<ServerProces
     ...flags,
   ];
   if (databaseUrl) args.push("--database-url", databaseUrl);
-  const child = startCli(args, { env: { ...encryptionEnv(databaseUrl), ...env }, preload });
+  const child = startCli(args, { env: { ...encryptionEnv(databaseUrl), ...env }, preload, program });
   const ended = once(child, "exit");
   let output = "";
   let errors = "";
@@ -72,11 +74,11 @@ export async function startProcess(options: ServerOptions): Promise<ServerProces
 
 export function startCli(
   args: string[],
-  { env, preload }: { env?: Record<string, string>; preload?: string },
+  { env, preload, program = PROGRAM }: { env?: Record<string, string>; preload?: string; program?: string | undefined },
 ): ChildProcess {
   const imports = preload ? ["--import", join(ROOT, preload)] : [];
   // Modules that are loaded before the server change its source.
-  const command = [...imports, preload ? SOURCE_PROGRAM : PROGRAM, ...args];
+  const command = [...imports, preload ? SOURCE_PROGRAM : program, ...args];
   return spawn(process.execPath, command, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
 }
 
