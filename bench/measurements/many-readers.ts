@@ -32,6 +32,8 @@ export const manyReaders: Measurement = {
       label: `${title}: resident memory, maximum, MB`,
       goal: { against: "itself", max: 600 },
     },
+    { key: "runs_mb", label: `${title}: resident memory with the runs, before the readers, MB` },
+    { key: "open_mb", label: `${title}: resident memory with the readers, before the events, MB` },
     { key: "slow_lag_p99_ms", label: "the same while one of ten readers does not read, for the others: p99, ms" },
     { key: "slow_ratio", label: "... relative to the p99 without these readers", goal: { against: "itself", max: 2 } },
     { key: "slow_rss_mb", label: "... resident memory, maximum, MB" },
@@ -59,9 +61,11 @@ async function measureReaders(started: Target, readers: number, slow?: number) {
   const input = { go, count: EVENTS, every_ms: INTERVAL_MS };
   const paths: string[] = [];
   while (paths.length < readers / READERS_PER_RUN) paths.push(await startTicks(server, input));
+  const runs_mb = target.usage()?.rss_mb ?? Number.NaN;
   const all = await startReaders({ port: server.port, paths, readers, custom: EVENTS, ...(slow && { slow }) });
+  const open_mb = target.usage()?.rss_mb ?? Number.NaN;
   const memory = watchMemory(target);
   writeFileSync(go, "");
   const { lag_p50_ms, lag_p99_ms } = await all.waitForEnd();
-  return { lag_p50_ms, lag_p99_ms, rss_mb: Math.max(...memory.stop()) };
+  return { lag_p50_ms, lag_p99_ms, runs_mb, open_mb, rss_mb: Math.max(...memory.stop()) };
 }
