@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { type Config, type Flags, readStorageConfig } from "../config/config.ts";
+import { type Config, type Flags, ownVersion, readStorageConfig } from "../config/config.ts";
 import { type Setting, summaryOf } from "../config/settings/setting.ts";
 import { SETTINGS } from "../config/settings/settings.ts";
 import { DEFAULT_SCOPES, SCOPES } from "../platform/contract/caller.ts";
@@ -42,7 +42,10 @@ function optionsOf(section: Readonly<Record<string, Setting<unknown>>>): Option[
 }
 
 export async function runCli(argv: string[]): Promise<void> {
-  const program = new Command("threadmill").description("Run AI agents on your own server.").exitOverride();
+  const program = new Command("threadmill")
+    .description("Run AI agents on your own server.")
+    .version(ownVersion(), "--version", "print the version")
+    .exitOverride();
   const add = (
     name: Config["command"] | "migrate",
     description: string,

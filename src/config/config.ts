@@ -254,7 +254,8 @@ function parseDefaultAssistants(text: string | undefined): Config["default_assis
   }
 }
 
-const ownVersion = (): string =>
+/** Version of the program. */
+export const ownVersion = (): string =>
   JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
 
 /** @throws ConfigError if `node_version` of langgraph.json is later than the version that runs this program */

@@ -1,4 +1,5 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
 import { freePort, runCli, type ServerProcess, startProcess } from "../support/process.ts";
@@ -133,6 +134,11 @@ describe("a mistake in the configuration", () => {
     expect(status).toBe(2);
     expect(stderr).toContain("Migrations unknown to this version: 999-later. Start the newer version.");
   });
+});
+
+it("--version prints the version of the package", async () => {
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
+  expect(await runCli(["--version"])).toEqual({ status: 0, stdout: `${version}\n`, stderr: "" });
 });
 
 it("--studio lets the hosted Studio use the agent server, and prints its address below that of the web app", async () => {
