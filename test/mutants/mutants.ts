@@ -81,6 +81,30 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/engine/event-log.test.ts"],
   },
   {
+    name: "streams: readers miss events between two executions in one process",
+    file: "src/agent-server/engine/streams/feed.ts",
+    replace: ["if (this.#events.at(-1)?.seq !== seq) this.#clear();", ""],
+    suites: ["test/engine/event-log.test.ts"],
+  },
+  {
+    name: "streams: readers miss the last events of another process",
+    file: "src/agent-server/engine/streams/feed.ts",
+    replace: ["if (epoch !== this.#epoch) this.#epoch = undefined;", ""],
+    suites: ["test/engine/event-log.test.ts"],
+  },
+  {
+    name: "streams: readers miss events that are published late",
+    file: "src/agent-server/engine/streams/feed.ts",
+    replace: ["if (last && events[0]?.seq !== last.seq + 1) {", "if (!last && !events[0]) {"],
+    suites: ["test/engine/event-log.test.ts"],
+  },
+  {
+    name: "streams: readers of an ended run read the database without need",
+    file: "src/agent-server/engine/streams/event-log.ts",
+    replace: ["if (feed.endsAt(seen)) return;", ""],
+    suites: ["test/engine/event-log.test.ts"],
+  },
+  {
     name: "engine: a stream closes before the status of its run is saved",
     file: "src/agent-server/engine/settlement/settle.ts",
     replace: [

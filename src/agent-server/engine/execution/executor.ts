@@ -117,7 +117,7 @@ export class Executor {
     // A previous claim may have stored events, even if the run was handed back.
     const seq = epoch > 1 ? await lastEventSeq(database.read, run_id) : 1;
     this.#journal.continueAfter(seq);
-    this.#feed.live = true;
+    this.#feed.begin(epoch, seq);
     if (!host) {
       await this.handBack(NO_HOST_DELAY_MS);
       return false;
@@ -293,9 +293,7 @@ export class Executor {
     }
     await this.#journal.close();
     this.#options.traces?.onStop(this.run);
-    this.#feed.live = false;
-    // Waiting readers continue to read from the database.
-    this.#feed.wake();
+    this.#feed.stop();
     this.#options.events.release(this.run.run_id, this.#feed);
     this.#options.onDone(this);
   }

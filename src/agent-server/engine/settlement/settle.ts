@@ -122,10 +122,10 @@ export function publishRunEnd(
   ending: Ending,
   last_events: Unwritten["events"] = [],
 ): void {
-  const { run_id, attempt } = run;
+  const { run_id, epoch, attempt } = run;
   const feed = events.hold(run_id);
   if (last_events.length > 0) feed.publish(last_events);
-  feed.end(ending);
+  feed.end(ending, epoch);
   events.release(run_id, feed);
   database.hints.emit({ kind: "events", run_id });
   database.hints.emit({ kind: "runs" });

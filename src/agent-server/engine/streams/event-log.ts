@@ -80,6 +80,8 @@ export class EventLog {
         signal.throwIfAborted();
         // Events that are published after the reset end the next wait.
         updates.reset();
+        // Without the queries below, which all readers of a run send at the same time.
+        if (feed.endsAt(seen)) return;
         const ended =
           feed.ending !== undefined || (!feed.live && (await this.#storedEnding(run, signal)) !== undefined);
         const events =

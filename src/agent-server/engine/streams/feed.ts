@@ -23,10 +23,37 @@ export class Feed {
   readonly #subscribers = new Set<Signal>();
   /** The batch for readers at one position. Most readers are at the same position and share one array. */
   #tail: { seq: number; events: StoredEvent[] } | undefined;
-  /** True while this process executes the run and therefore publishes every new event to this feed. */
-  live = false;
+  /** Epoch of the execution that publishes every new event to this feed, also after its end. Undefined if another process may write events. */
+  #epoch: number | undefined;
   ending: Ending | undefined;
   references = 0;
+
+  /** Whether the buffer ends with the newest event of the run. */
+  get live(): boolean {
+    return this.#epoch !== undefined;
+  }
+
+  /**
+   * Called when this process begins to execute the run.
+   *
+   * @param seq the number of the last stored event. If another process has written it, the buffered events are not followed by the next ones.
+   */
+  begin(epoch: number, seq: number): void {
+    this.#epoch = epoch;
+    if (this.#events.at(-1)?.seq !== seq) this.#clear();
+  }
+
+  #clear(): void {
+    this.#events.length = 0;
+    this.#length = 0;
+    this.#tail = undefined;
+  }
+
+  /** Called when this process no longer executes the run. Readers of a run that has not ended continue to read from the database. */
+  stop(): void {
+    if (!this.ending) this.#epoch = undefined;
+    this.wake();
+  }
 
   /** Returns the buffered events after `seq`. If it returns undefined, the events must be read from the database. */
   after(seq: number): readonly StoredEvent[] | undefined {
@@ -43,6 +70,12 @@ export class Feed {
   }
 
   publish(events: readonly StoredEvent[]): void {
+    const last = this.#events.at(-1);
+    if (last && events[0]?.seq !== last.seq + 1) {
+      // Events in between were stored by another execution, or will be published later.
+      this.#clear();
+      this.#epoch = undefined;
+    }
     for (const event of events) {
       this.#events.push(event);
       this.#length += event.data.length;
@@ -54,9 +87,17 @@ export class Feed {
     this.wake();
   }
 
-  end(ending: Ending): void {
+  /** @param epoch of the execution that was ended. If it is not the one of this process, another process may have written the last events. */
+  end(ending: Ending, epoch: number): void {
     this.ending = ending;
+    if (epoch !== this.#epoch) this.#epoch = undefined;
     this.wake();
+  }
+
+  /** Whether the run has ended with the event `seq`. If it returns false, the database must be read. */
+  endsAt(seq: number): boolean {
+    const last = this.#events.at(-1);
+    return this.ending !== undefined && this.live && last !== undefined && seq >= last.seq;
   }
 
   wake(): void {
