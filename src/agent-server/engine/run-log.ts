@@ -2,7 +2,15 @@ import type { RunRow } from "../storage/schema.ts";
 
 export type LoggedRun = Pick<
   RunRow,
-  "run_id" | "thread_id" | "assistant_id" | "tenant_id" | "epoch" | "attempt" | "started_at" | "webhook" | "push_configs"
+  | "run_id"
+  | "thread_id"
+  | "assistant_id"
+  | "tenant_id"
+  | "epoch"
+  | "attempt"
+  | "started_at"
+  | "webhook"
+  | "push_configs"
 >;
 
 /** Log fields that identify a run. Logs use the name `workspace_id` for the tenant ID. */
