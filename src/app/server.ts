@@ -106,7 +106,8 @@ class Upgrades {
     const accept: AcceptSocket = (given) => {
       serve = given;
     };
-    const response = await this.#fetch(toRequest(request), { accept });
+    const given = toRequest(request);
+    const response = given ? await this.#fetch(given, { accept }) : invalidRequest();
     if (serve) this.#server.handleUpgrade(request, socket, head, (accepted) => serve?.(accepted, socket));
     else socket.end(await textOf(response));
   }
@@ -123,11 +124,19 @@ class Upgrades {
 /** Close code "service restart". */
 const RESTART = 1012;
 
-function toRequest({ method = "GET", url = "/", rawHeaders, headers }: IncomingMessage): Request {
-  const given = new Headers();
-  for (let i = 0; i < rawHeaders.length; i += 2) given.append(rawHeaders[i] as string, rawHeaders[i + 1] as string);
-  return new Request(new URL(url, `http://${headers.host ?? "localhost"}`), { method, headers: given });
+/** Returns undefined if the host and the URL are no valid URL together, or if the method is one that fetch() does not allow. */
+function toRequest({ method = "GET", url = "/", rawHeaders, headers }: IncomingMessage): Request | undefined {
+  try {
+    const given = new Headers();
+    for (let i = 0; i < rawHeaders.length; i += 2) given.append(rawHeaders[i] as string, rawHeaders[i + 1] as string);
+    return new Request(new URL(url, `http://${headers.host ?? "localhost"}`), { method, headers: given });
+  } catch {
+    return undefined;
+  }
 }
+
+const invalidRequest = (): Response =>
+  Response.json({ detail: "The method, the URL or the Host header of the request is not valid." }, { status: 400 });
 
 /** Returns a refusal as the text of an HTTP response. */
 async function textOf(response: Response): Promise<string> {

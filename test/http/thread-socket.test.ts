@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { type IncomingMessage, type RequestOptions, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { until } from "../support/until.ts";
@@ -145,6 +146,19 @@ describe("the WebSocket of a thread", () => {
     expect(await refusal(path, { origin: "https://evil.invalid" })).toMatch("403");
     expect(await refusal("/threads/none/stream/events")).toMatch("422");
     expect((await fetch(`${url}${path}`)).status).toBe(426);
+  });
+
+  it("refuses a request that is no valid URL or has another method", async () => {
+    const path = `/threads/${crypto.randomUUID()}/stream/events`;
+    const refusal = async (options: RequestOptions) => {
+      const headers = { connection: "Upgrade", upgrade: "websocket", ...options.headers };
+      const [response] = await once(request(url, { path, ...options, headers }).end(), "response");
+      return (response as IncomingMessage).statusCode;
+    };
+    expect(await refusal({ headers: { host: "[" } })).toBe(400);
+    expect(await refusal({ path: `//[${path}` })).toBe(400);
+    expect(await refusal({ method: "TRACE" })).toBe(400);
+    expect((await fetch(`${url}/ok`)).status).toBe(200);
   });
 
   it("needs a key when the service has keys, and ends with the key", async () => {
