@@ -85,6 +85,30 @@ describe("a deployment with graphs in Python", () => {
     const { folder } = await build(project("four", { ".venv/pyvenv.cfg": "home = /nonexistent" }));
     expect(environments()).toContain(basename(readlinkSync(join(folder, ".venv"))));
   });
+
+  it("is built without following the links and pipes that its packages leave, and pruned", async () => {
+    const victim = join(mkdtempSync(join(tmpdir(), "threadmill-victim-")), "file");
+    writeFileSync(victim, "untouched");
+    const setup = `
+import os
+from setuptools import setup
+if not os.path.lexists("../.threadmill-python"):
+    os.symlink(${JSON.stringify(victim)}, os.environ["VIRTUAL_ENV"] + "/.complete")
+    os.symlink(${JSON.stringify(victim)}, "../.threadmill-python")
+    os.mkfifo("../.venv")
+setup(name="hostile")
+`;
+    const requirements = "langgraph>=1.2,<2\n./hostile\n";
+    const built = await build(project("five", { "requirements.txt": requirements, "hostile/setup.py": setup }));
+    expect(readFileSync(victim, "utf8")).toBe("untouched");
+    rmSync(dirname(victim), { recursive: true });
+    const name_file = join(built.folder, ".threadmill-python");
+    expect(readFileSync(name_file, "utf8")).toBe(basename(readlinkSync(join(built.folder, ".venv"))));
+
+    rmSync(name_file);
+    await promisify(execFile)("mkfifo", [name_file]);
+    await world.driver.prune?.({ deployment_id, keep: [built.artifact] });
+  });
 });
 
 const uv = await virtualEnvironment({

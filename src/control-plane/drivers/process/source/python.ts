@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, readFile, realpath, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { mkdir, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type BuildIo, type BuildSpec, DeployError, infoLine } from "../../driver.ts";
 import { type Command, outputOf, runCommand } from "../command.ts";
@@ -54,19 +54,22 @@ export async function installPython(
   const installation = await installationOf(project_folder, python, interpreter, spec, base, io);
   const key = keyOf(interpreter.version, installation, spec.env);
   const link = join(project_folder, LINK);
-  // An environment works only in the folder in which it was created. The command runs as the owner of the source.
-  if (await exists(link))
-    await runCommand({ ...base, name: `rm -rf ${LINK}`, file: "rm", args: ["-rf", link], cwd: root }, io);
+  const name_file = join(root, NAME_FILE);
+  // Commands of the build can put links and pipes in place of these files, so they are changed with the rights of the source's owner.
+  const change = (script: string, ...args: string[]) =>
+    runCommand({ ...base, name: script, file: "sh", args: ["-c", script, "sh", ...args], cwd: root }, io);
+  // An environment works only in the folder in which it was created.
+  await change('rm -rf "$1"', link);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (base.user) await chownTreeIfRoot(folder, base.user);
   const known = await findComplete(folder, key);
   const environment = known ?? join(folder, `${key}.${randomBytes(8).toString("hex")}`);
   if (known) io.log(infoLine("Using an existing Python environment with the packages of this project."));
   else await create(environment, interpreter, installation, project_folder, base, io);
-  // Keeps pruneEnvironments() from removing it until the build is complete.
-  await utimes(join(environment, COMPLETE), new Date(), new Date());
-  await symlink(environment, link);
-  await writeFile(join(root, NAME_FILE), basename(environment));
+  // The new time keeps pruneEnvironments() from removing it until the build is complete.
+  await change('rm -rf "$1" && touch "$1"', join(environment, COMPLETE));
+  await change('rm -rf "$1" && ln -s "$2" "$1"', link, environment);
+  await change('rm -rf "$1" && printf %s "$2" > "$1"', name_file, basename(environment));
   const env = { ...base.env, VIRTUAL_ENV: environment, PATH: `${join(environment, "bin")}:${base.env.PATH}` };
   return { ...base, env };
 }
@@ -97,7 +100,6 @@ async function create(
     io.log(infoLine(`$ ${installation.command}`));
     await runCommand({ ...base, env, name: installation.command, file, args, cwd }, io);
   }
-  await writeFile(join(environment, COMPLETE), "");
 }
 
 interface Interpreter {
@@ -207,7 +209,7 @@ const MAX_BUILD_MS = 86_400_000;
 export async function pruneEnvironments(folder: string, builds: string): Promise<void> {
   const used = new Set<string>();
   for (const build of await listNames(builds))
-    used.add(await readFile(join(builds, build, NAME_FILE), "utf8").catch(() => ""));
+    used.add(String(await readSmallFile(join(builds, build, NAME_FILE), NAME_FILE).catch(() => "")));
   for (const name of await listNames(folder)) {
     const path = join(folder, name);
     const { mtimeMs } = await stat(join(path, COMPLETE)).catch(() => stat(path));
