@@ -75,6 +75,25 @@ describe.each(databases)("old runs on %s", (database) => {
     expect(output.steps).toEqual(["in", "a", "b", "c", "on", "a", "b", "c"]);
   });
 
+  it("stay while events of the next run are based on their output", async () => {
+    const thread_id = await api.newThread();
+    const input = { steps: ["x".repeat(2_000)] };
+    const first = await api.newRun(thread_id, { assistant_id: "chain", input });
+    await api.join(first);
+    const door = api.newDoor();
+    const next = await api.newRun(thread_id, { assistant_id: "slow", input: { steps: [], door: door.path } });
+    const other = await api.newRun(await api.newThread(), { assistant_id: "chain", input });
+    await api.join(other);
+    const status = async (run: Wire) => (await api.send("GET", `/threads/${run.thread_id}/runs/${run.run_id}`)).status;
+    await until("a later run is deleted", async () => (await status(other)) === 404);
+    expect(await status(first)).toBe(200);
+    const stream = api.send("GET", `/threads/${thread_id}/runs/${next.run_id}/stream`);
+    door.open();
+    const values = parseSse((await stream).text).filter(({ event }) => event === "values");
+    expect(values[0]?.data.steps[0]).toBe(input.steps[0]);
+    await until("both are deleted", async () => (await status(first)) === 404 && (await status(next)) === 404);
+  });
+
   it("stay while they are active", async () => {
     const thread_id = await api.newThread();
     const later = await api.newRun(thread_id, { assistant_id: "chain", input: { steps: [] }, after_seconds: 1 });

@@ -317,6 +317,7 @@ describe.each(databases)("migrating %s", (name) => {
       "024-checkpoint-language",
       "025-project-encryption",
       "026-runs-of-users",
+      "027-event-bases",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { findWorkspace } from "../../src/access/storage/workspaces.ts";
 import { findAssistant, insertAssistant, listVersions } from "../../src/agent-server/storage/assistants.ts";
 import { agentServer, eventCopies, rollback } from "../../src/agent-server/storage/migrations/001-009.ts";
-import { pushNotifications } from "../../src/agent-server/storage/migrations/012-026.ts";
+import { pushNotifications } from "../../src/agent-server/storage/migrations/012-027.ts";
 import { claimWebhookDeliveries } from "../../src/agent-server/storage/webhooks.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { findDataset } from "../../src/experiments/storage/datasets.ts";
@@ -72,6 +72,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "024-checkpoint-language",
       "025-project-encryption",
       "026-runs-of-users",
+      "027-event-bases",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({

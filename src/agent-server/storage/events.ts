@@ -1,5 +1,5 @@
-import { sql } from "kysely";
-import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { type ExpressionBuilder, sql } from "kysely";
+import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { TextDelta } from "../../platform/lib/text-delta.ts";
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, unfold } from "./event-reader.ts";
@@ -67,13 +67,11 @@ const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
 );
 
 /** Called before a run is deleted: stores events of other runs whole if they are deltas of its output. */
-export async function releaseOutput(tx: Tx, { run_id, thread_id }: Omit<ThreadRunKey, "tenant_id">): Promise<void> {
-  const others = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
+export async function releaseOutput(tx: Tx, { run_id }: Pick<ThreadRunKey, "run_id">): Promise<void> {
   const rows = await tx.all(
     tx.k
       .selectFrom("run_events")
       .select([...EVENT_COLUMNS, "run_id"])
-      .where("run_id", "in", others)
       .where("base_run_id", "=", run_id),
   );
   for (const row of rows) {
@@ -122,7 +120,10 @@ export async function deleteExpiredEvents(tx: Tx, older_than_ms: number, limit: 
   if (expired.length === 0) return 0;
   const ids = expired.map(({ run_id }) => run_id);
   const last = sql<number>`coalesce((select max(seq) from run_events where run_events.run_id = runs.run_id), 0)`;
-  await tx.run(tx.k.updateTable("runs").set({ expired_seq: last }).where("run_id", "in", ids));
+  // Another process can do the same at the same time. After it has committed, there are no events.
+  await tx.run(
+    tx.k.updateTable("runs").set({ expired_seq: last }).where("run_id", "in", ids).where("expired_seq", "is", null),
+  );
   await tx.run(tx.k.deleteFrom("run_events").where("run_id", "in", ids));
   return ids.length;
 }
@@ -130,22 +131,34 @@ export async function deleteExpiredEvents(tx: Tx, older_than_ms: number, limit: 
 /**
  * Deletes the records of up to `limit` runs that ended longer ago than the given age and whose events have been deleted. With `temporary`,
  * these are stateless runs whose threads were deleted at their end; otherwise, all other runs, whose threads keep their state and history.
+ * A run stays while its output is the base of events of the next run.
  *
  * @returns the number of runs
  */
-export const deleteEndedRuns = (
+export async function deleteEndedRuns(
   tx: Tx,
   { temporary, older_than_ms }: { temporary: boolean; older_than_ms: number },
   limit: number,
-): Promise<number> =>
-  tx.run(
-    tx.k.deleteFrom("runs").where("seq", "in", (e) =>
-      e
+): Promise<number> {
+  const old = await tx.all(
+    tx.dialect.skipLocked(
+      tx.k
         .selectFrom("runs")
         .select("seq")
         .where(endedBefore(older_than_ms))
         .where("expired_seq", "is not", null)
         .where("temporary", "=", temporary ? 1 : 0)
+        .where(isNoBase)
         .limit(limit),
     ),
+  );
+  if (old.length === 0) return 0;
+  const seqs = old.map(({ seq }) => seq);
+  // Checked again: until the lock, another transaction could store an event that is based on the output.
+  return tx.run(tx.k.deleteFrom("runs").where("seq", "in", seqs).where(isNoBase));
+}
+
+const isNoBase = (e: ExpressionBuilder<Schema, "runs">) =>
+  e.not(
+    e.exists(e.selectFrom("run_events as event").select("event.seq").whereRef("event.base_run_id", "=", "runs.run_id")),
   );

@@ -14,6 +14,7 @@ import {
   columnNames,
   crons,
   cronUsers,
+  eventBases,
   projectEncryption,
   pushNotifications,
   queuesOfWorkspaces,
@@ -22,7 +23,7 @@ import {
   threadTtl,
   traceDeletions,
   webhooks,
-} from "../../agent-server/storage/migrations/012-026.ts";
+} from "../../agent-server/storage/migrations/012-027.ts";
 import { controlPlane, deploymentRoles, instanceAuth } from "../../control-plane/storage/migrations.ts";
 import { EXPERIMENT_MIGRATIONS } from "../../experiments/storage/migrations.ts";
 import type { Migration } from "../../platform/database/migrate.ts";
@@ -55,6 +56,7 @@ export const MIGRATIONS = {
     checkpointLanguage,
     projectEncryption,
     runsOfUsers,
+    eventBases,
   ],
   experiments: EXPERIMENT_MIGRATIONS,
 } as const satisfies Record<string, readonly Migration[]>;

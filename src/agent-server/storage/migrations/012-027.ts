@@ -166,3 +166,9 @@ export const runsOfUsers: Migration = {
     "create index runs_queue_of_workspace on runs (tenant_id, start_at, seq, user_id) where status = 'pending'",
   ],
 };
+
+/** Before a run is deleted, the events that are deltas of its output are looked up. */
+export const eventBases: Migration = {
+  name: "027-event-bases",
+  statements: () => ["create index run_events_base on run_events (base_run_id) where base_run_id is not null"],
+};
