@@ -123,6 +123,26 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     expect(await row(run)).toEqual({ attempt: 2, status: "success" });
   });
 
+  it("execute nothing of a cancelled run that its process returns to the queue", async () => {
+    const log = gate("log");
+    // On SQLite, A does not learn of the cancel.
+    const a = await start({
+      THREADMILL_HEARTBEAT: "60s",
+      THREADMILL_LEASE: "180s",
+      THREADMILL_CANCEL_GRACE: "60s",
+      BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0",
+    });
+    const run = await create(a, { gates: { b: gate("never") }, log, ignores_abort: true });
+    await read(a, run).until((events) => events.some(({ data }) => data.step === "b"));
+    const b = await start();
+    expect((await fetch(`${b.url}${pathOf(run)}/cancel`, { method: "POST" })).status).toBe(202);
+    a.child.kill("SIGTERM");
+    await a.ended;
+    await fetch(`${b.url}${pathOf(run)}/join`);
+    expect(await row(run)).toMatchObject({ status: "interrupted" });
+    expect(readFileSync(log, "utf8").match(/begins/g)).toHaveLength(2);
+  });
+
   it("execute one run of a thread at a time, in whichever of them", async () => {
     const [a, b] = [await start(), await start()];
     const thread_id = randomUUID();

@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, sql } from "kysely";
 import { nowMs, type Schema, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
+import type { RunStatus } from "../contract/records.ts";
 import { isActiveRollout } from "./claims/claims.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
@@ -101,19 +102,22 @@ export interface Return extends Lease {
   delay_ms: number;
 }
 
-/** Returns a held run to its position in the queue. The higher epoch makes the fence refuse writes of its former worker. */
+/**
+ * Returns a held run to its position in the queue. The higher epoch makes the fence refuse writes of its former worker. If a cancel was
+ * requested, the run stays `running` without a lease instead, so that the rescue ends it.
+ */
 export const returnRunIfHeld = (tx: Tx, { run_id, epoch, ...cost }: Return): Promise<number> =>
   tx.run(returnToQueue(tx, cost).where("run_id", "=", run_id).where("epoch", "=", epoch).where("status", "=", RUNNING));
 
 export const returnToQueue = (tx: Tx, { spent, crashed, delay_ms }: Omit<Return, keyof Lease>) =>
   tx.k.updateTable("runs").set({
-    status: "pending",
+    status: sql<RunStatus>`case when cancel_action is null then 'pending' else status end`,
     epoch: sql<number>`epoch + 1`,
     attempt: sql<number>`attempt - ${1 - spent}`,
     crashes: sql<number>`crashes + ${crashed}`,
     run_after: sql<number>`now_ms() + ${delay_ms}`,
     worker_id: null,
-    lease_until: null,
+    lease_until: sql<number | null>`case when cancel_action is null then null else 0 end`,
     updated_at: nowMs,
   });
 

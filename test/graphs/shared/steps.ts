@@ -10,6 +10,8 @@ const State = Annotation.Root({
   log: Annotation<string | undefined>(),
   /** The step that ends its process. */
   ends: Annotation<string | undefined>(),
+  /** Whether its steps ignore the abort signal. */
+  ignores_abort: Annotation<boolean | undefined>(),
   pids: Annotation<number[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
 });
 
@@ -20,7 +22,8 @@ const step = (name: string) => async (state: typeof State.State, config: LangGra
   for (let i = 0; i < 5; i++) config.writer?.({ step: name, i, pid: process.pid });
   const gate = gates[name];
   if (state.ends === name) process.kill(process.pid, "SIGKILL");
-  while (gate && !existsSync(gate)) await pause(5, undefined, { signal: config.signal });
+  const signal = state.ignores_abort ? undefined : config.signal;
+  while (gate && !existsSync(gate)) await pause(5, undefined, { signal });
   note("ends");
   return { pids: [process.pid] };
 };

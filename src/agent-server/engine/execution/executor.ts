@@ -195,8 +195,9 @@ export class Executor {
     await this.#end(() => this.#return({ spent: 1, crashed: 1, delay_ms: 500 * 2 ** crashes }));
   }
 
-  /** Returns the run to the queue before it has started, or when its step takes longer than a drain allows. The attempt does not count. */
+  /** Returns the run to the queue before it has started, or when its step takes longer than a drain allows. A stopped run ends instead. */
   handBack(delay_ms = 0): Promise<void> {
+    if (this.#stopping) return this.#settleWithoutHost();
     return this.#end(() => this.#return({ spent: 0, crashed: 0, delay_ms }));
   }
 
