@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type RawBuilder, sql } from "kysely";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLog, type Log } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
@@ -144,6 +145,30 @@ describe.each(databases)("crons on %s", (database) => {
     await hasMoved(cron.cron_id);
     expect(await threadsOf(cron)).toHaveLength(1);
     expect(warnings.filter(({ cron_id }) => cron_id === cron.cron_id)).toHaveLength(1);
+  });
+
+  it("create the run of a due tick after a change of other fields", async () => {
+    const cron = await create({ on_run_completed: "keep" });
+    await setTick(api, cron.cron_id, sql`now_ms() - 1000`);
+    await patch(cron.cron_id, { metadata: { a: 1 }, enabled: true });
+    await hasMoved(cron.cron_id);
+    expect(await threadsOf(cron)).toHaveLength(1);
+  });
+
+  it.runIf(database === "postgres")("create a run late if their thread was locked at the tick", async () => {
+    const thread_id = await api.newThread();
+    const cron = await create({}, thread_id);
+    const other = new pg.Client({ connectionString: api.service.database.url });
+    await other.connect();
+    await other.query("begin");
+    await other.query("select from threads where thread_id = $1 for update", [thread_id]);
+    await makeDue(cron.cron_id);
+    const ofCron = (warning: Wire) => warning.cron_id === cron.cron_id;
+    await until("the run is delayed", async () => warnings.some(ofCron));
+    await other.end();
+    await hasMoved(cron.cron_id);
+    expect(await runsOf(thread_id)).toHaveLength(1);
+    expect(warnings.filter(ofCron)).toMatchObject([{ message: expect.stringMatching("cron run delayed") }]);
   });
 
   it("are disabled if their time zone is unknown, while others create their runs", async () => {

@@ -1,6 +1,6 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import { readNow, sealedOf, type Tx } from "../../platform/database/database.ts";
-import { DatabaseUnavailableError } from "../../platform/database/database-errors.ts";
+import { DatabaseUnavailableError, isUnavailable } from "../../platform/database/database-errors.ts";
 import { inEncryptionContext, NO_CONTEXT } from "../../platform/database/encrypted-database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { BackgroundService } from "../../platform/lib/background-service.ts";
@@ -21,6 +21,9 @@ const MAX_WAIT_MS = 5_000;
 
 /** A tick is missed if it is handled later than this: no process was running, or the database was unavailable. */
 const MAX_DELAY_MS = 60_000;
+
+/** Time until the next attempt for a cron whose run could not be created because of the database. */
+const DELAY_MS = 1_000;
 
 /**
  * Maximum number of crons per sweep, of crons without a thread per transaction, and of concurrent transactions. One transaction per cron takes
@@ -47,6 +50,8 @@ export class CronScheduler implements BackgroundService {
   readonly #changed = new Signal();
   readonly #removeListener: () => void;
   #isStopped = false;
+  /** Whether a cron of this sweep stays due. */
+  #isDelayed = false;
   #loop: Promise<void> | undefined;
 
   constructor(options: CronSchedulerOptions) {
@@ -82,11 +87,13 @@ export class CronScheduler implements BackgroundService {
     const { context, rollout } = this.#options;
     const { read } = context.database;
     if (rollout !== undefined && !(await mayClaimAsRollout(read, rollout))) return MAX_WAIT_MS;
+    this.#isDelayed = false;
     const due = await listDueCrons(sealedOf(context.database).read, BATCH.size);
     // With encryption, each cron has a transaction of its own, because each has its own encryption context.
     const groups = context.database.encryption ? due.map((cron) => [cron]) : groupsOf(due);
     for (let i = 0; i < groups.length && !this.#isStopped; i += BATCH.concurrent)
       await Promise.all(groups.slice(i, i + BATCH.concurrent).map((crons) => this.#handleAll(crons)));
+    if (this.#isDelayed) return DELAY_MS;
     if (due.length === BATCH.size) return 0;
     const next = await findNextTick(read);
     if (next?.next_at == null) return MAX_WAIT_MS;
@@ -99,7 +106,8 @@ export class CronScheduler implements BackgroundService {
     } catch (error) {
       if (error instanceof DatabaseUnavailableError) throw error;
       // One failure rolls back all of them.
-      for (const cron of crons) await this.#handle(cron);
+      if (crons.length > 1) for (const cron of crons) await this.#handleAll([cron]);
+      else await this.#handleFailure(crons[0] as DueCron, error);
     }
   }
 
@@ -111,31 +119,31 @@ export class CronScheduler implements BackgroundService {
     else if (fired) log.warn({ ...fields, ...fired.missed }, "cron tick missed");
   }
 
-  async #handle(cron: DueCron): Promise<void> {
+  async #handleFailure(cron: DueCron, error: unknown): Promise<void> {
     const { context, log } = this.#options;
     const fields = { cron_id: cron.cron_id, tick: new Date(cron.next_at).toISOString() };
-    try {
-      const [fired] = await this.#fire([cron]);
-      this.#report(cron, fired);
-    } catch (error) {
-      if (error instanceof DatabaseUnavailableError) throw error;
-      // For example, the thread is busy and the strategy is `reject`, or the graph is not available any more. The cron must not stay
-      // due: it would take the place of others in each sweep.
-      log.warn({ ...fields, error: error instanceof ApiError ? error.message : error }, "cron run not created");
-      await context.database.write(async (tx) => {
-        const now = await readNow(tx);
-        let tick: number | null;
-        try {
-          tick = tickAfter(cron, now);
-        } catch (reason) {
-          // For example, the time zone is unknown to this version of Node.js. If the cron stayed enabled, the error would end every sweep.
-          log.error({ ...fields, error: reason }, "cron disabled: its schedule or time zone is invalid");
-          await disableDueCron(tx, dueOf(cron));
-          return;
-        }
-        await advanceCron(tx, dueOf(cron), tick);
-      });
+    if (isUnavailable(error)) {
+      // For example, the thread is locked. The cron stays due.
+      log.warn({ ...fields, error }, "cron run delayed: the database refused or could not finish a query");
+      this.#isDelayed = true;
+      return;
     }
+    // For example, the thread is busy and the strategy is `reject`, or the graph is not available any more. The cron must not stay due: it
+    // would take the place of others in each sweep.
+    log.warn({ ...fields, error: error instanceof ApiError ? error.message : error }, "cron run not created");
+    await context.database.write(async (tx) => {
+      const now = await readNow(tx);
+      let tick: number | null;
+      try {
+        tick = tickAfter(cron, now);
+      } catch (reason) {
+        // For example, the time zone is unknown to this version of Node.js. If the cron stayed enabled, the error would end every sweep.
+        log.error({ ...fields, error: reason }, "cron disabled: its schedule or time zone is invalid");
+        await disableDueCron(tx, dueOf(cron));
+        return;
+      }
+      await advanceCron(tx, dueOf(cron), tick);
+    });
   }
 
   /**

@@ -96,20 +96,20 @@ export class Crons {
       const payload = { ...before.payload, ...given };
       const merged_metadata = mergedMetadata(cron.metadata, metadata);
       const isChanged = !isDeepStrictEqual(before, { payload, metadata: JSON.parse(merged_metadata) });
-      return updateCron(
-        tx,
-        await scheduled(tx, {
-          ...cron,
-          ...(isChanged && userOf(caller)),
-          schedule: schedule ?? cron.schedule,
-          timezone: timezone ?? cron.timezone,
-          end_at: end_time === undefined ? cron.end_at : (end_time?.getTime() ?? null),
-          enabled: enabled === undefined ? cron.enabled : enabled ? 1 : 0,
-          on_run_completed: cron.thread_id === null ? (on_run_completed ?? cron.on_run_completed) : null,
-          payload: JSON.stringify(payload),
-          metadata: merged_metadata,
-        }),
-      );
+      const changed = {
+        ...cron,
+        ...(isChanged && userOf(caller)),
+        schedule: schedule ?? cron.schedule,
+        timezone: timezone ?? cron.timezone,
+        end_at: end_time === undefined ? cron.end_at : (end_time?.getTime() ?? null),
+        enabled: enabled === undefined ? cron.enabled : enabled ? 1 : 0,
+        on_run_completed: cron.thread_id === null ? (on_run_completed ?? cron.on_run_completed) : null,
+        payload: JSON.stringify(payload),
+        metadata: merged_metadata,
+      };
+      // Otherwise a tick that is due stays due.
+      const isRescheduled = SCHEDULE_FIELDS.some((field) => changed[field] !== cron[field]);
+      return updateCron(tx, isRescheduled ? await scheduled(tx, changed) : changed);
     });
   }
 
@@ -136,6 +136,9 @@ export class Crons {
     return toCron(row);
   }
 }
+
+/** Fields that determine the next tick. */
+const SCHEDULE_FIELDS = ["schedule", "timezone", "end_at", "enabled"] as const;
 
 /** Returns the user of a cron's runs. */
 const userOf = ({ user_id, scopes, user }: Caller) => ({
