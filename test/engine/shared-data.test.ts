@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { sql } from "kysely";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { violations } from "../crash/invariants.ts";
 import { databases } from "../support/databases.ts";
 import { EndedEarly, type ServerProcess } from "../support/process.ts";
+import { createProject } from "../support/project.ts";
 import type { SseEvent } from "../support/sse.ts";
 import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
@@ -138,9 +140,41 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     expect((await fetch(`${b.url}${pathOf(run)}/cancel`, { method: "POST" })).status).toBe(202);
     a.child.kill("SIGTERM");
     await a.ended;
-    await fetch(`${b.url}${pathOf(run)}/join`);
+    await read(b, run).rest();
     expect(await row(run)).toMatchObject({ status: "interrupted" });
     expect(readFileSync(log, "utf8").match(/begins/g)).toHaveLength(2);
+  });
+
+  it("rescue runs while the graph of a cancelled one hangs", async () => {
+    const [opens, asked, steps] = [gate("opens"), gate("asked"), resolve("test/graphs/shared/steps.ts")];
+    const project = createProject({
+      "langgraph.json": JSON.stringify({ graphs: { steps: `${steps}:steps`, lazy: "./lazy.ts:lazy" } }),
+      "lazy.ts": `import { existsSync, writeFileSync } from "node:fs"; import { steps } from ${JSON.stringify(steps)};
+        export function lazy() {
+          if (existsSync(${JSON.stringify(opens)})) return steps;
+          writeFileSync(${JSON.stringify(asked)} + process.pid, "");
+          return new Promise(() => {});
+        }`,
+    });
+    open("opens");
+    const executing = async (graph: string) => {
+      const server = await shared.start(project.config, { N_JOBS_PER_WORKER: "1", THREADMILL_CANCEL_GRACE: "60s" });
+      const run = await create(server, { gates: { b: gate("go") }, ignores_abort: true }, randomUUID(), graph);
+      await read(server, run).until((events) => events.some(({ data }) => data.step === "b"));
+      return { server, run };
+    };
+    const [first, second] = [await executing("lazy"), await executing("steps")];
+    const b = await shared.start(project.config);
+    rmSync(opens);
+    expect((await fetch(`${b.url}${pathOf(first.run)}/cancel`, { method: "POST" })).status).toBe(202);
+    first.server.child.kill("SIGKILL");
+    await until("its state is asked for", async () => existsSync(`${asked}${b.child.pid}`));
+    second.server.child.kill("SIGKILL");
+    const killed_at = performance.now();
+    open("go");
+    expect(await pidsOf(b, second.run)).toHaveLength(3);
+    expect(performance.now() - killed_at).toBeLessThan(LEASE_MS + 5_000);
+    expect((await row(first.run)).status).toBe("running");
   });
 
   it("execute one run of a thread at a time, in whichever of them", async () => {

@@ -1,6 +1,8 @@
 import { type Database, sealedOf } from "../../platform/database/database.ts";
-import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
+import { type BackgroundService, MAX_STOP_MS, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
+import { Semaphore } from "../../platform/lib/semaphore.ts";
+import { withTimeout } from "../../platform/lib/signal.ts";
 import type { StateSummary } from "../graph-hosts/host.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import {
@@ -106,20 +108,35 @@ const INTERVAL_MS = 500;
 /** Maximum number of lost runs per transaction. */
 const BATCH = 100;
 
+/** Reading the state of a run can take 30 s, if the code of the graph hangs. */
+const MAX_ENDING = 8;
+
 /** Returns a run to the queue if its worker is lost. Ends it instead if a cancel is pending or no attempts remain. */
 export class Rescue {
   readonly #options: RescueOptions;
+  /** The runs that this process is ending. They stay lost until then. */
+  readonly #ending = new Map<string, Promise<void>>();
+  readonly #slots = new Semaphore(MAX_ENDING);
+  readonly #stopping = new AbortController();
 
   constructor(options: RescueOptions) {
     this.#options = options;
   }
 
   service(): BackgroundService {
-    return periodicService(
+    const sweeps = periodicService(
       INTERVAL_MS,
       () => this.rescueLost(),
       (error) => this.#options.log.error({ error }, "rescue failed"),
     );
+    return {
+      start: sweeps.start,
+      stop: async () => {
+        this.#stopping.abort();
+        await sweeps.stop();
+        await withTimeout(Promise.all(this.#ending.values()), MAX_STOP_MS);
+      },
+    };
   }
 
   /** @returns whether there may be more lost runs */
@@ -147,21 +164,30 @@ export class Rescue {
       if (returned.length > 0) await returnLostRuns(tx, returned);
       return locked;
     });
+    const fresh = runs.filter(({ run_id }) => !this.#ending.has(run_id));
     // Logged as a warning, because a lost worker is a fault even if its runs continue.
-    for (const run of runs) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
-    if (runs.length > 0) database.hints.emit({ kind: "runs" });
-    for (const run of runs.filter((one) => !this.#mayContinue(one)))
-      await this.#end(run)
-        .catch((error) =>
-          settleUnencrypted(this.#options, run, error, run.cancel_action === null ? undefined : "cancelled"),
-        )
-        .catch((error) =>
-          log.error(
-            { error, run_id: run.run_id },
-            "failed to end a run whose process exited or stopped renewing its lease",
-          ),
-        );
+    for (const run of fresh) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
+    if (fresh.length > 0) database.hints.emit({ kind: "runs" });
+    for (const run of fresh) if (!this.#mayContinue(run)) this.#ending.set(run.run_id, this.#endLater(run));
     return runs.map(({ run_id }) => run_id);
+  }
+
+  /** Does not delay the rescue of other runs. */
+  #endLater(run: RunRow): Promise<void> {
+    const { log } = this.#options;
+    const end = () =>
+      this.#end(run).catch((error) =>
+        settleUnencrypted(this.#options, run, error, run.cancel_action === null ? undefined : "cancelled"),
+      );
+    return this.#slots
+      .use(this.#stopping.signal, end)
+      .catch((error) =>
+        log.error(
+          { error, run_id: run.run_id },
+          "failed to end a run whose process exited or stopped renewing its lease",
+        ),
+      )
+      .finally(() => this.#ending.delete(run.run_id));
   }
 
   #mayContinue({ cancel_action, attempt }: RunRow): boolean {

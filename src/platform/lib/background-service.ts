@@ -7,7 +7,7 @@ export interface BackgroundService {
 }
 
 /** Maximum time that `stop` waits, because work in progress may wait for a process that hangs. */
-const MAX_STOP_MS = 2_000;
+export const MAX_STOP_MS = 2_000;
 
 /** Calls `work` at an interval, never concurrently. A failure does not end the service. */
 export function periodicService(
