@@ -42,6 +42,13 @@ export const ask = oneNode(() => {
   return { messages: [new AIMessage(JSON.stringify([order, reason]))] };
 });
 
+/** Asks for the path of a file, and waits for the file. */
+export const ask_door = oneNode(async (_, { signal }) => {
+  const door = String(interrupt("Which door?"));
+  while (!existsSync(door)) await pause(5, undefined, { signal });
+  return { messages: [new AIMessage("The door is open.")] };
+});
+
 /** Asks two questions at the same time. */
 export const both = new StateGraph(
   Annotation.Root({
