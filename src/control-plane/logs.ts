@@ -1,7 +1,9 @@
 import type { VaultContext } from "../access/index.ts";
 import type { Caller } from "../platform/contract/caller.ts";
+import { EARLIEST_MS, LATEST_MS } from "../platform/contract/iso-time.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Wait } from "../platform/lib/clock.ts";
+import { cleanText } from "../platform/lib/json/json.ts";
 import { isoOfMilliseconds } from "../platform/lib/times.ts";
 import { LOG_LEVELS, type LogLevel, type LogLine, type Logs } from "./contract/logs.ts";
 import { requireDeployment } from "./deployments/deployments.ts";
@@ -139,7 +141,17 @@ export class LogWriter {
     }
     const { deployment_id, revision_id, tenant_id } = revision;
     const text = message.length > MAX_CHARS ? `${message.slice(0, MAX_CHARS)} ...` : message;
-    const line = { deployment_id, revision_id, tenant_id, kind, level, message: text, run_id: run_id ?? null, at };
+    const line = {
+      deployment_id,
+      revision_id,
+      tenant_id,
+      kind,
+      level,
+      // A program can write anything. A line that the database cannot store would be sent again and again.
+      message: cleanText(text),
+      run_id: run_id === undefined ? null : cleanText(run_id),
+      at: Number.isInteger(at) && at >= EARLIEST_MS && at <= LATEST_MS ? at : Date.now(),
+    };
     this.#lines.push(line);
     if (this.#lines.length > MAX_BUFFERED) this.#lines.splice(0, this.#lines.length - MAX_BUFFERED);
     if (!this.#is_batching) void this.#flushLater();

@@ -121,6 +121,22 @@ describe.each(databases)("a deployment on %s", (name) => {
       expect(lines).toMatchObject([{ kind: "build", level: "INFO", message: "building main" }]);
     });
 
+    it("keeps in its log what an instance wrote, with characters and times that no database stores", async () => {
+      world.start();
+      const id = await world.deploy("odd", "run-held");
+      await instancesAre(id, "starting");
+      const [order] = [...world.driver.running.values()].map((instance) => instance.order);
+      const texts = ["nul \0", "half \ud800", "late", "never", "between"];
+      for (const [i, at] of [Date.now(), Date.now(), 9e18, Number.NaN, 1.5].entries())
+        order?.log({ at, level: "INFO", message: texts[i] ?? "", run_id: "\0" });
+      await order?.logsPersisted?.();
+      const lines = (await world.logOf(id)).filter(({ kind }) => kind === "deploy");
+      expect(lines.map(({ message }) => message)).toEqual(["nul \ufffd", "half \ufffd", "late", "never", "between"]);
+      expect(lines.every(({ at }) => Math.abs(at - Date.now()) < 60_000)).toBe(true);
+      world.driver.release((await world.revision(id, 1)).revision_id);
+      await world.become(id, "DEPLOYED");
+    });
+
     it("waits for its turn while another is built", async () => {
       world.start();
       const first = await world.deploy("first", "build-held");

@@ -1,6 +1,7 @@
 import { Agent, type IncomingMessage, request } from "node:http";
 import { z } from "zod";
 import { uuid } from "../../platform/contract/fields.ts";
+import { EARLIEST_MS, LATEST_MS } from "../../platform/contract/iso-time.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { Wait } from "../../platform/lib/clock.ts";
 import { parseUntrusted } from "../../platform/lib/json/json.ts";
@@ -165,15 +166,12 @@ function parsed<T>(schema: { parse(value: unknown): T }, body: Uint8Array): T {
   }
 }
 
-/** Accepted times are from 1901 to 2250, as for ingested runs. */
-const [MIN_TIME_MS, MAX_TIME_MS] = [Date.UTC(1901, 0), Date.UTC(2250, 0)];
-
 /** An instance's report that an agent run has ended. The runs of its trace that are still open get the error `open_error`. */
 const traceEnd = z.object({
   run_id: uuid,
   name: z.string().max(1_000),
   session_name: z.string().min(1).max(1_000),
-  started_at: z.int().min(MIN_TIME_MS).max(MAX_TIME_MS),
+  started_at: z.int().min(EARLIEST_MS).max(LATEST_MS),
   error: z.string().optional(),
   open_error: z.string(),
 });

@@ -2,9 +2,9 @@
 
 const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
 
-/** From 1901 (`Date.UTC` reads the year 1 as 1901) to 2250. In this range, microseconds are safe integers. */
-const EARLIEST_US = Date.UTC(1, 0, 1) * 1000;
-const LATEST_US = Date.UTC(2250, 0, 1) * 1000;
+/** Accepted times are from 1901 to 2250. In this range, microseconds are safe integers. */
+export const EARLIEST_MS = Date.UTC(1901, 0, 1);
+export const LATEST_MS = Date.UTC(2250, 0, 1);
 
 /** Returns undefined if the text is not ISO 8601 or out of range. A time without an offset is UTC, as in the official upload example. */
 export function microsecondsOf(text: string): number | undefined {
@@ -18,5 +18,5 @@ export function microsecondsOf(text: string): number | undefined {
   if (Number.isNaN(whole_ms) || Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== date)
     return undefined;
   const us = whole_ms * 1000 + Number(fraction.padEnd(6, "0").slice(0, 6));
-  return us >= EARLIEST_US && us <= LATEST_US ? us : undefined;
+  return us >= EARLIEST_MS * 1000 && us <= LATEST_MS * 1000 ? us : undefined;
 }
