@@ -50,6 +50,7 @@ describe.each(databases)("the store on %s", (database) => {
     await put(["users", "ada"], "k/1", { new: 1 });
     expect(await get(["users", "ada"], "k/1")).toMatchObject({ value: { new: 1 }, created_at: item.created_at });
     expect(await api.get("/store/items?namespace=users&namespace=ada&key=k/1")).toMatchObject({ value: { new: 1 } });
+    expect(await api.get(`/store/items?namespace=${encodeURIComponent('["a\\u0000"]')}&key=k`)).toBeNull();
     await api.call("DELETE", "/store/items", { namespace: ["users", "ada"], key: "k/1" });
     expect(await get(["users", "ada"], "k/1")).toBeNull();
     await api.call("DELETE", "/store/items", { namespace: ["users", "ada"], key: "k/1" });

@@ -142,15 +142,16 @@ describe.each(databases)("searching threads on %s", (database) => {
       first: "values.steps[0]",
       mail: "metadata.owner.mail",
       none: "values.steps[9].x",
+      each: "values.steps[*]",
       all: "values",
     };
     const [found] = await search({ ids: [id(1)], extract, select: ["thread_id"] });
     expect(found).toEqual({
       thread_id: id(1),
-      extracted: { last: "c", first: "in", mail: null, none: null, all: { steps: ["in", "a", "b", "c"] } },
+      extracted: { last: "c", first: "in", mail: null, none: null, each: null, all: { steps: ["in", "a", "b", "c"] } },
     });
     const [other] = await search({ ids: [id(0)], extract });
-    expect(other.extracted).toEqual({ last: null, first: null, mail: "a@x", none: null, all: null });
+    expect(other.extracted).toEqual({ last: null, first: null, mail: "a@x", none: null, each: null, all: null });
   });
 
   it("extracts interrupts", async () => {

@@ -203,7 +203,7 @@ const extractPaths = (thread: Thread, paths: Record<string, string>): Record<str
 function valueAt(value: unknown, path: string): unknown {
   let current = value;
   for (const step of path.match(/[^.[\]]+/g) ?? []) {
-    if (Array.isArray(current)) current = current.at(Number(step));
+    if (Array.isArray(current)) current = /^-?\d+$/.test(step) ? current.at(Number(step)) : undefined;
     else if (isObject(current) && Object.hasOwn(current, step)) current = current[step];
     else return null;
   }

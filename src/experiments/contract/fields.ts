@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { nullable, optional, searchable, uuid } from "../../platform/contract/fields.ts";
-import { isObject } from "../../platform/lib/json/json.ts";
+import { isObject, parseUntrusted } from "../../platform/lib/json/json.ts";
 import { microsecondsOf } from "../../platform/lib/times.ts";
 
 const DASHLESS = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
@@ -98,7 +98,7 @@ export const metadataQuery = z
   .string()
   .transform((text, context) => {
     try {
-      const value: unknown = JSON.parse(text);
+      const value = parseUntrusted(text);
       if (isObject(value)) return value;
     } catch {
       // The issue below reports invalid JSON.

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { isObject } from "../lib/json/json.ts";
+import { isObject, parseUntrusted } from "../lib/json/json.ts";
 
 /** A UUID of any version and variant, in lower case because ids are compared as text. */
 export const uuid = z.guid("must be a UUID").toLowerCase().openapi({ format: "uuid" });
@@ -117,7 +117,7 @@ function asList(value: unknown): unknown {
   if (Array.isArray(value)) return value;
   if (typeof value !== "string" || !value.startsWith("[")) return [value];
   try {
-    return JSON.parse(value);
+    return parseUntrusted(value);
   } catch {
     return [value]; // not JSON: the schema reports the expected type
   }

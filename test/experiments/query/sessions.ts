@@ -136,6 +136,13 @@ export function sessionScenarios(service: GetService): void {
       expect(await found({ key, other: 1 })).toEqual([]);
     });
 
+    it("are found by metadata with characters that are replaced before it is stored", async () => {
+      const metadata = { text: "\0 \ud800", mark: unique() };
+      const { id } = await api.ok("POST", "/sessions", { name: unique(), extra: { metadata } });
+      const found = await api.get(`/sessions${query({ metadata: JSON.stringify(metadata) })}`);
+      expect(found.map((session: Anything) => session.id)).toEqual([id]);
+    });
+
     it.each(["{", "[]", "1", '"a"', "null"])("are not found by the metadata %s", async (metadata) => {
       const answer = await api.send("GET", `/sessions${query({ metadata })}`);
       expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ["query", "metadata"]]);
