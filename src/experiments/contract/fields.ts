@@ -36,6 +36,9 @@ export const indexedName = z
 
 export const texts = oneOrMore(z.array(z.string()).max(1000));
 
+/** Texts each of which is a condition of its own in a query. */
+export const fewTexts = texts.pipe(z.array(z.string()).max(100));
+
 /** An ISO 8601 time; the default time zone is UTC. The output is in microseconds since the epoch. */
 export const time = z
   .string()

@@ -9,7 +9,7 @@ import {
   queryFlag,
   withDefault,
 } from "../../platform/contract/fields.ts";
-import { paging, texts, timeText } from "./fields.ts";
+import { fewTexts, paging, timeText } from "./fields.ts";
 import { deletedResponse, errors } from "./responses.ts";
 
 /** The names of prompts and tags are part of paths and of identifiers such as `name:tag`. */
@@ -107,7 +107,7 @@ export type PromptTag = z.output<typeof PromptTag>;
 
 const PromptQuery = z.object({
   query: z.string().optional().describe("Text to search for in names and descriptions."),
-  tags: texts.optional(),
+  tags: fewTexts.optional(),
   is_public: queryBoolean.optional(),
   is_archived: z.enum(["true", "false", "allow"]).default("allow"),
   has_commits: queryBoolean.optional(),

@@ -203,9 +203,16 @@ function fieldFor(op: Operator, name: Name): FieldName {
 const unsupported = (op: Operator, name: Name, advice: string) =>
   new FilterError(name.at, `${op} does not support ${name.value}: ${advice}.`);
 
-/** @throws ApiError 400 with the position and the reason of a syntax error */
+/** Each word is searched for in several texts of each run. */
+const MAX_WORDS = 100;
+
+/** @throws ApiError 400 with the position and the reason of a syntax error, or for too many words */
 export function readFilters(expressions: readonly (string | undefined)[], words = ""): RunFilter[] {
-  const searchWords = wordsOf(words);
+  const searchWords = [...new Set(wordsOf(words))];
+  if (searchWords.length > MAX_WORDS) {
+    const reason = `The text to search for has ${searchWords.length} different words; the maximum is ${MAX_WORDS}.`;
+    throw new ApiError("bad_filter", { reason });
+  }
   const filters = expressions.flatMap((text) => (text === undefined || text.trim() === "" ? [] : parse(text)));
   return searchWords.length > 0 ? [...filters, { op: "search", words: searchWords }] : filters;
 }

@@ -86,8 +86,15 @@ const threadEntry = (values: string[]): EntryCondition<EntryField>[] => [
   { op: "in", field: "metadata_value", values },
 ];
 
-const all = (of: Where[]): Where => (of.length === 0 ? TRUE : sql`(${sql.join(of, sql` and `)})`);
-const any = (of: Where[]): Where => (of.length === 0 ? FALSE : sql`(${sql.join(of, sql` or `)})`);
+const all = (of: Where[]): Where => (of.length === 0 ? TRUE : chain(of, sql` and `));
+const any = (of: Where[]): Where => (of.length === 0 ? FALSE : chain(of, sql` or `));
+
+/** A chain of n operators is n levels deep for SQLite, which refuses 1,000. In halves it is log2(n) levels deep. */
+function chain(of: Where[], operator: RawBuilder<unknown>): Where {
+  if (of.length <= 8) return sql`(${sql.join(of, operator)})`;
+  const middle = of.length >> 1;
+  return sql`(${chain(of.slice(0, middle), operator)}${operator}${chain(of.slice(middle), operator)})`;
+}
 
 export const anyContains = (tx: Tx, word: string, texts: Expression<string | null>[]): Where =>
   any(

@@ -292,6 +292,21 @@ export function filterScenarios(service: GetService): void {
       expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(` At ${at}: `)]);
     });
 
+    it.each([
+      ["calls", { filter: `or(${Array(999).fill('eq(name, "a")')})` }],
+      ["listed values", { filter: `in(name, [${Array(999).fill('"a"')}])` }],
+      ["words", { query: Array.from({ length: 100 }, (_, n) => `w${n}`).join(" ") }],
+    ])("may have many %s", async (_, body) => {
+      expect((await api.ok("POST", "/runs/query", body)).runs).toEqual([]);
+      expect(await api.ok("POST", "/runs/stats", body)).toMatchObject({ run_count: 0 });
+    });
+
+    it("may not be a text with more than 100 words", async () => {
+      const text = Array.from({ length: 3_000 }, (_, n) => `w${n % 101}`).join(" ");
+      const answer = await api.send("POST", "/runs/query", { query: text });
+      expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("101 different words")]);
+    });
+
     it("does not filter when it is empty", async () => {
       const { experiment } = await api.upload(plain(2));
       for (const filter of ["", "  ", null]) {

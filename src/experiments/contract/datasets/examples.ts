@@ -11,11 +11,11 @@ import {
 } from "../../../platform/contract/fields.ts";
 import {
   asOf,
+  fewTexts,
   LATEST,
   metadataQuery,
   oneOrMore,
   paging,
-  texts,
   time,
   timeText,
   unsupported,
@@ -67,8 +67,8 @@ const filters = {
   dataset: uuidOrHex.optional(),
   as_of: version,
   metadata: metadataQuery.optional(),
-  splits: texts.optional(),
-  full_text_contains: texts.optional(),
+  splits: fewTexts.optional(),
+  full_text_contains: fewTexts.optional(),
   filter: z
     .string()
     .optional()
