@@ -89,6 +89,26 @@ describe.each(databases)("experiments of traces on %s", (database) => {
     expect(v2.body.items[0].runs).toEqual([{ inputs: { own: true }, total_tokens: 5, run_type: "TOOL" }]);
   });
 
+  it("show a run at the example that it refers to last", async () => {
+    const { dataset, session, root, score } = await experiment();
+    const other = await post("/examples", { dataset_id: dataset.id, inputs: { q: "other" } });
+    await client.post(root);
+    await score({ run_id: root.id, key: "correct", score: 1 });
+    const rows = async () =>
+      (await post(`/datasets/${dataset.id}/runs`, { session_ids: [session.id] })).flatMap(
+        ({ id, runs }: { id: string; runs: { id: string; feedback_stats: object | null }[] }) =>
+          runs.map((of) => [id, of.id, of.feedback_stats]),
+      );
+    const feedback_stats = { correct: expect.objectContaining({ n: 1, avg: 1 }) };
+    expect(await rows()).toEqual([[root.reference_example_id, root.id, feedback_stats]]);
+    const next = run({ session_name: root.session_name, reference_example_id: other.id });
+    await client.post({ ...root, reference_example_id: other.id }, next);
+    expect(await rows()).toEqual([
+      [other.id, root.id, feedback_stats],
+      [other.id, next.id, expect.anything()],
+    ]);
+  });
+
   it("show the version of the example that the metadata name, or that was the newest at the start", async () => {
     const { dataset, session, root } = await experiment();
     const path = `/api/v1/examples/${root.reference_example_id}`;

@@ -3,12 +3,14 @@ import { microsecondsOf } from "../../platform/lib/times.ts";
 import { allVersionsAt, examplesBy } from "../storage/examples.ts";
 import { nextRepetitions, putTracedRow, rowKeysOf } from "../storage/runs.ts";
 import type { ExampleRow } from "../storage/schema.ts";
+import { deleteTracedRows } from "../storage/traces/traces.ts";
 import type { Run, RunDraft } from "./merge-run.ts";
 import type { TraceSessions } from "./trace-sessions.ts";
 
 /**
  * Stores the root of a trace as a row of its experiment: comparisons read these rows. A root becomes a row if it refers to an
- * example of its session's dataset (`reference_example_id`). Further roots with the same example are repetitions.
+ * example of its session's dataset (`reference_example_id`). Further roots with the same example are repetitions. A root that
+ * now refers to another example has its row there.
  */
 export async function storeExperimentRows(tx: Tx, sessions: TraceSessions, drafts: RunDraft[]): Promise<void> {
   const roots = drafts.filter(({ run }) => run.is_root === 1 && run.reference_example_id !== null);
@@ -27,6 +29,16 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
     tenant_id,
     drafts.map(({ run }) => run.run_id),
   );
+  const indexOf = ({ run }: RunDraft) => examples.get(run.reference_example_id as string)?.example_index;
+  const moved = drafts.filter((draft) => {
+    const row = known.get(draft.run.run_id);
+    return row && (row.experiment_no !== experiment_no || row.example_index !== indexOf(draft));
+  });
+  if (moved.length > 0) {
+    const run_ids = moved.map(({ run }) => run.run_id);
+    await deleteTracedRows(tx, tenant_id, run_ids);
+    for (const run_id of run_ids) known.delete(run_id);
+  }
   const indexes = [...examples.values()].map(({ example_index }) => example_index);
   const next = await nextRepetitions(tx, experiment_no, indexes);
   const versionOf = await exampleVersions(tx, dataset_no, [...examples.values()]);
