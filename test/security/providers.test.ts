@@ -65,6 +65,17 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     });
   });
 
+  it("lose both with the origin of their revocation endpoint, unless it is that of the token endpoint", async () => {
+    const { tenant_id, root, ada } = await newWorld();
+    await root.call("PATCH", "/providers/github", { revocation_url: "https://github.example.com/revoke" });
+    await root.call("PATCH", "/providers/github", { revocation_url: null, name: "New" });
+    expect(await secretOf(tenant_id)).not.toBeNull();
+    expect(await ask(ada)).toMatchObject({ status: "completed", token: "access" });
+    await root.call("PATCH", "/providers/github", { revocation_url: "https://evil.example.com/revoke" });
+    expect(await secretOf(tenant_id)).toBeNull();
+    expect(await ask(ada)).toMatchObject({ status: "pending", token: null });
+  });
+
   it("keep both when another path of the same origin is named, and take a new secret with a new origin", async () => {
     const { tenant_id, root, ada } = await newWorld();
     await root.call("PATCH", "/providers/github", { token_url: "https://github.example.com/v2/token", name: "New" });

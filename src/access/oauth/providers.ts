@@ -68,7 +68,7 @@ export class Providers {
 
   /**
    * Updates a provider. A change of the client, issuer, authorization URL or token URL cancels open flows, which use the old values. A
-   * change of the token endpoint's origin also drops the client secret and all grants, because they must not be sent to another origin.
+   * change of the origin of the token or revocation URL also drops the client secret and all grants, because they must not be sent there.
    *
    * @throws InvalidRequestError for a URL that is not allowed or a malformed redirect URI; ApiError oauth_provider_not_found
    */
@@ -152,8 +152,15 @@ function changesOf(request: ProviderUpdate, seal: (secret: string) => string): P
  */
 const FLOW_FIELDS = ["client_id", "client_secret", "auth_url", "token_url", "issuer"] as const;
 
-const changesTokenOrigin = ({ token_url }: Partial<NewProvider>, row: ProviderRow): boolean =>
-  token_url !== undefined && new URL(token_url).origin !== new URL(row.token_url).origin;
+const originOf = (url: string): string => new URL(url).origin;
+
+/** Whether tokens or the client secret would be sent to another origin, for a refresh or a revocation. */
+function changesTokenOrigin(changes: Partial<NewProvider>, row: ProviderRow): boolean {
+  const { token_url = row.token_url, revocation_url } = changes;
+  if (originOf(token_url) !== originOf(row.token_url)) return true;
+  if (revocation_url === undefined || revocation_url === null) return false;
+  return ![token_url, row.revocation_url].some((known) => known && originOf(known) === originOf(revocation_url));
+}
 
 const affectsFlows = (changes: Partial<NewProvider>, row: ProviderRow): boolean =>
   FLOW_FIELDS.some((field) => field in changes && changes[field] !== row[field]);
