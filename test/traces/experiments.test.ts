@@ -89,6 +89,33 @@ describe.each(databases)("experiments of traces on %s", (database) => {
     expect(v2.body.items[0].runs).toEqual([{ inputs: { own: true }, total_tokens: 5, run_type: "TOOL" }]);
   });
 
+  it("are filtered by what their runs were traced with", async () => {
+    const { dataset, session, root, score } = await experiment();
+    const other = await post("/examples", { dataset_id: dataset.id, inputs: { q: "other" } });
+    const pending = run({ session_name: root.session_name, reference_example_id: other.id });
+    const traced = { ...root, inputs: { own: "word" }, tags: ["blue"], run_type: "tool" };
+    const usage_metadata = { input_tokens: 2, output_tokens: 3 };
+    const model = run({ parent: root, run_type: "llm", session_name: root.session_name, outputs: { usage_metadata } });
+    await client.post(traced, model, { ...pending, end_time: undefined, outputs: undefined });
+    await score({ run_id: root.id, key: "correct", score: 1 });
+    const found = async (filter: string) =>
+      (
+        await post(`/datasets/${dataset.id}/runs`, { session_ids: [session.id], filters: { [session.id]: [filter] } })
+      ).map(({ id }: { id: string }) => id);
+    for (const filter of [
+      'has(tags, "blue")',
+      'eq(run_type, "tool")',
+      "gt(total_tokens, 4)",
+      'search("word")',
+      'eq(status, "success")',
+      'eq(feedback_key, "correct")',
+      `eq(reference_example_id, "${root.reference_example_id}")`,
+    ])
+      expect([filter, await found(filter)]).toEqual([filter, [root.reference_example_id]]);
+    expect(await found('eq(status, "pending")')).toEqual([other.id]);
+    expect(await found('eq(run_type, "chain")')).toEqual([other.id]);
+  });
+
   it("show a run at the example that it refers to last", async () => {
     const { dataset, session, root, score } = await experiment();
     const other = await post("/examples", { dataset_id: dataset.id, inputs: { q: "other" } });

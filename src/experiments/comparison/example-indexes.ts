@@ -6,6 +6,7 @@ import { deletedExampleIndexes, examplesAt, listExampleIds } from "../storage/ex
 import { searchRunKeys } from "../storage/runs.ts";
 import type { DatasetRow, ExperimentRow } from "../storage/schema.ts";
 import { listVectors, type VectorName } from "../storage/score-vectors.ts";
+import { searchTracedRows } from "../storage/traces/trace-search.ts";
 
 interface ComparisonFilter {
   /** Filter expressions by experiment id. */
@@ -39,8 +40,11 @@ export async function findExampleIndexes(
   for (const [session_id, expressions] of Object.entries(filters)) {
     const experiment = experiments.find(({ experiment_id }) => experiment_id === session_id.toLowerCase());
     if (!experiment) throw new ApiError("session_elsewhere", { session_id });
-    const search = { experiment_no: [experiment.experiment_no], filters: readFilters(expressions) };
-    indexes = intersect(indexes, await searchRunKeys(tx, caller.tenant_id, search));
+    const { experiment_no } = experiment;
+    const search = { experiment_no: [experiment_no], filters: readFilters(expressions), only_uploaded: true };
+    const uploaded = await searchRunKeys(tx, caller.tenant_id, search);
+    const traced = await searchTracedRows(tx, caller.tenant_id, experiment_no, search.filters);
+    indexes = intersect(indexes, [...uploaded, ...traced]);
   }
   return sort ? sortIndexes(indexes, await sortKey(tx, experiments, deleted, sort), sort.descending) : indexes;
 }

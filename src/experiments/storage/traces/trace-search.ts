@@ -215,6 +215,31 @@ function traceMatches(tx: Tx, tenant_id: string, filter: RunFilter, of_root: boo
   return sql`r.trace_id in ${query}`;
 }
 
+/** Returns the examples whose rows in an experiment belong to matching roots of traces. */
+export const searchTracedRows = (
+  tx: Tx,
+  tenant_id: string,
+  experiment_no: number,
+  filters: RunFilter[],
+): Promise<{ example_index: number }[]> =>
+  tx.all(
+    filteredRuns(tx, filters)
+      .innerJoin("experiment_runs as row", (join) =>
+        join.onRef("row.tenant_id", "=", "r.tenant_id").onRef("row.run_id", "=", "r.run_id"),
+      )
+      .select("row.example_index")
+      .where("row.experiment_no", "=", experiment_no)
+      .where(
+        matching(tx, tenant_id, {
+          experiment_no: [experiment_no],
+          is_root: true,
+          filters,
+          root_filters: [],
+          tree_filters: [],
+        }),
+      ),
+  );
+
 /** Selects runs `r`, and joins their example `e` only if a filter needs it: the joins of 100,000 runs take 100 ms. */
 function filteredRuns(tx: Tx, filters: RunFilter[]) {
   const runs = tx.k.selectFrom("trace_runs as r");
