@@ -114,6 +114,32 @@ describe("the WebSocket of a thread", () => {
     connection.socket.close();
   });
 
+  it("sends the events of a delayed run that starts after later runs, also to subscriptions that begin there", async () => {
+    const thread_id = await api.newThread();
+    const delayed = await api.newRun(thread_id, { assistant_id: "chain", input: { steps: [] }, after_seconds: 2 });
+    await api.join(await api.newRun(thread_id, { assistant_id: "chain", input: { steps: [] } }));
+    const subscription = (since: number) => ({ channels: ["lifecycle"], since });
+    const first = await open(thread_id);
+    await first.command(1, "subscription.subscribe", subscription(0));
+    await until("the end of the later run", async () => first.rootEvents().includes("completed"));
+    const last = Math.max(...first.messages.map(({ seq = 0 }) => seq));
+    const second = await open(thread_id);
+    await second.command(1, "subscription.subscribe", subscription(last));
+    await second.command(2, "subscription.subscribe", subscription(last));
+    await api.join(delayed);
+    for (const { rootEvents } of [first, second])
+      await until(
+        "the end of the delayed run",
+        async () => rootEvents().at(-1) === "completed" && rootEvents().length > 1,
+      );
+    expect([first.rootEvents(), second.rootEvents()]).toEqual([
+      ["running", "completed", "running", "completed"],
+      ["running", "completed"],
+    ]);
+    first.socket.close();
+    second.socket.close();
+  });
+
   it("answers a message that is not a command with an error, and stays open", async () => {
     const connection = await open(await api.newThread());
     for (const text of ["{", "[]", '{"id":"1","method":"run.start"}', `${"[".repeat(200)}${"]".repeat(200)}`]) {

@@ -218,6 +218,7 @@ class ThreadSocket {
     const { after, events } = await streams.open(caller, thread_id, { since, channels: filter.channels }, options);
     const subscription_id = String(++this.#count);
     await this.#send({ type: "success", id, result: { subscription_id }, meta: { thread_id } });
+    let seen: number | undefined;
     if (this.#position === undefined || after < this.#position) {
       // One reader for all subscriptions keeps their events in the order of the thread. It begins again at the position of the new subscription.
       this.#reader.abort(new Error("Another reader begins earlier."));
@@ -226,10 +227,12 @@ class ThreadSocket {
       this.#position ??= after;
       void this.#stream(events, reader.signal);
     } else {
+      // A delayed run can start after later ones: its events have lower numbers, so `seen` is set only while events are repeated.
+      if (after > this.#position) seen = after;
       reader.abort(new Error("The existing reader of the connection already covers these events."));
       await events.return(undefined);
     }
-    this.#subscriptions.set(subscription_id, { isSelected: selector(filter), seen: after });
+    this.#subscriptions.set(subscription_id, { isSelected: selector(filter), seen });
   }
 
   #unsubscribe({ id, params }: ProtocolCommand): void {
