@@ -177,6 +177,32 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     expect((await row(first.run)).status).toBe("running");
   });
 
+  it("continue a run that was resumed by the IDs of its interrupts, with the answers", async () => {
+    const a = await start();
+    const first = await create(a, { gates: { left: gate("left"), right: gate("right") } }, randomUUID(), "asks");
+    await read(a, first).rest();
+    const { interrupts } = (await (await fetch(`${a.url}/threads/${first.thread_id}/state`)).json()) as {
+      interrupts: { id: string; value: string }[];
+    };
+    const resume = Object.fromEntries(interrupts.map(({ id, value }) => [id, `${value}!`]));
+    const answer = await fetch(`${a.url}/threads/${first.thread_id}/runs`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ assistant_id: "asks", command: { resume }, stream_mode: ["custom", "updates"] }),
+    });
+    const run = (await answer.json()) as Created;
+    await read(a, run).until((events) => events.some(({ data }) => data.answer === "right!"));
+    open("left");
+    // The left branch has ended, and its answer is stored.
+    await read(a, run).until((events) => events.some(({ data }) => data.left));
+    const b = await start();
+    a.child.kill("SIGKILL");
+    await a.ended;
+    open("right");
+    expect(await (await fetch(`${b.url}${pathOf(run)}/join`)).json()).toMatchObject({ answers: ["left!", "right!"] });
+    expect((await row(run)).status).toBe("success");
+  });
+
   it("execute one run of a thread at a time, in whichever of them", async () => {
     const [a, b] = [await start(), await start()];
     const thread_id = randomUUID();

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { Annotation, type LangGraphRunnableConfig, StateGraph } from "@langchain/langgraph";
+import { Annotation, interrupt, type LangGraphRunnableConfig, StateGraph } from "@langchain/langgraph";
 
 /** Three steps that tell in which process they are. Each begins when its gate is there, and notes in a log when it begins and ends. */
 
@@ -36,4 +36,25 @@ export const steps = new StateGraph(State)
   .addEdge("a", "b")
   .addEdge("b", "c")
   .addEdge("c", "__end__")
+  .compile();
+
+/** Asks in two branches at the same time. Each waits for its gate after its answer. */
+const Answers = Annotation.Root({
+  ...State.spec,
+  answers: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+});
+
+const asking = (name: string) => async (state: typeof Answers.State, config: LangGraphRunnableConfig) => {
+  const answer = interrupt(name);
+  config.writer?.({ step: name, answer });
+  const gate = state.gates?.[name];
+  while (gate && !existsSync(gate)) await pause(5, undefined, { signal: config.signal });
+  return { answers: [answer] };
+};
+
+export const asks = new StateGraph(Answers)
+  .addNode("left", asking("left"))
+  .addNode("right", asking("right"))
+  .addEdge("__start__", "left")
+  .addEdge("__start__", "right")
   .compile();

@@ -1,4 +1,5 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
+import { isObject } from "../../../platform/lib/json/json.ts";
 import { isTokenInterrupt, REQUEST_TOKEN_KEY, type RequestToken } from "../author/token-interrupt.ts";
 import type { CheckpointData, WriteKey } from "../checkpoint-requests.ts";
 import type { AbortReason, HostOutcome, RunOrder, StateSummary } from "../host.ts";
@@ -97,7 +98,11 @@ async function stream(
     ...(execution.tracing && { callbacks: tracingCallbacks(library, execution.tracing) }),
     signal: controls.signal,
   };
-  const input = resumed || prior_writes.length > 0 ? null : await inputOf(graph, library, execution, scope);
+  const input = resumed
+    ? null
+    : prior_writes.length > 0
+      ? await remainingInput(graph, library, execution, scope)
+      : await inputOf(graph, library, execution, scope);
   if (kwargs.stream_protocol === "v2") return streamThreadProtocol({ graph, library }, input, options, emit, streamed);
   const translator = new StreamTranslator(kwargs.stream_mode, emit, streamed);
   const modes = { ...options, streamMode: sourceModes(kwargs.stream_mode), subgraphs: kwargs.subgraphs };
@@ -161,6 +166,37 @@ async function inputOf(graph: CompiledGraph, library: Library, execution: Execut
   // the value would go to the next interrupt of the node.
   const id = command.resume && interrupt ? undefined : (interrupt ?? open[0])?.id;
   return toCommand(id === undefined ? command : { ...command, resume: { [id]: command.resume } }, library);
+}
+
+/**
+ * Returns the answers by interrupt ID that no task has consumed. LangGraph stores an answer for the task of its interrupt when the task
+ * ends; until then it knows the answer only from the input.
+ */
+async function remainingInput(
+  graph: CompiledGraph,
+  library: Library,
+  { order, prior_writes }: Execution,
+  scope: Scope,
+): Promise<unknown> {
+  const { command } = order.kwargs;
+  const resume: unknown = command?.resume;
+  if (!command || !("resume" in command) || (resume && !isObject(resume))) return null;
+  const open = openTasks(await graph.getState(stateConfig(order, scope)));
+  const [first] = open.flatMap(({ interrupts }) => interrupts);
+  // A value that is falsy is the answer to the first interrupt, as in inputOf().
+  const answers: Record<string, unknown> = isObject(resume)
+    ? resume
+    : first?.id === undefined
+      ? {}
+      : { [first.id]: resume };
+  const consumed = new Set(
+    prior_writes
+      .filter((write) => isConsumedResume(write) && !(write.task_id in answers))
+      .map(({ task_id }) => task_id),
+  );
+  const waiting = open.filter(({ id }) => !consumed.has(id)).flatMap(({ interrupts }) => interrupts);
+  const remaining = waiting.flatMap(({ id }) => (id !== undefined && id in answers ? [[id, answers[id]]] : []));
+  return remaining.length === 0 ? null : toCommand({ resume: Object.fromEntries(remaining) }, library);
 }
 
 /** Whether the run may resume a token interrupt. False saves a read of the thread's state. */
