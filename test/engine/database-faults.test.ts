@@ -153,6 +153,20 @@ describe.runIf(databases.includes("postgres"))("when Postgres or a process misbe
     expect(await (await joined).json()).toMatchObject({ pids: [a.child.pid, a.child.pid, a.child.pid] });
   });
 
+  it("notifications of others, in any form, have no effect", async () => {
+    const a = await start();
+    for (const text of [
+      "",
+      "x {",
+      'x {"kind":"error"}',
+      "x null",
+      'x {"kind":"runs","in_ms":"soon"}',
+      'x {"kind":"events"}',
+    ])
+      await execute(url(), `select pg_notify('threadmill', '${text}')`);
+    expect(await pidsOf(a, await create(a, {}))).toEqual([a.child.pid, a.child.pid, a.child.pid]);
+  });
+
   it("a run that its own process claims again is executed once at a time", async () => {
     const a = await start({ THREADMILL_LEASE: "20000ms", THREADMILL_HEARTBEAT: "10000ms" });
     const [log, go] = [shared.gate("log"), shared.gate("go")];

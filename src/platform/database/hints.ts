@@ -1,4 +1,5 @@
 import { EventEmitter } from "node:events";
+import { isObject, jsonOrUndefined } from "../lib/json/json.ts";
 
 /** Announces a change. Listeners also poll, so a lost hint causes only a delay. */
 export type Hint =
@@ -22,6 +23,25 @@ export type Hint =
   | { kind: "access" }
   /** The deployment has work for a reconciler. */
   | { kind: "deployment"; deployment_id: string };
+
+const KINDS: ReadonlySet<unknown> = new Set<Hint["kind"]>([
+  "runs",
+  "cancel",
+  "thread",
+  "events",
+  "crons",
+  "webhooks",
+  "flow",
+  "token",
+  "access",
+  "deployment",
+]);
+
+/** Returns undefined for a text that is no hint: on Postgres, any role of the database can send notifications. */
+export function parseHint(text: string): Hint | undefined {
+  const hint = jsonOrUndefined(text);
+  return isObject(hint) && KINDS.has(hint.kind) ? (hint as Hint) : undefined;
+}
 
 export interface Hints {
   emit(hint: Hint): void;

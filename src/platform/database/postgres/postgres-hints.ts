@@ -2,7 +2,7 @@ import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
 import { withTimeout } from "../../lib/signal.ts";
-import { type Hint, type Hints, LocalHints } from "../hints.ts";
+import { type Hint, type Hints, LocalHints, parseHint } from "../hints.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
 import type { StatementNames } from "./statement-names.ts";
 
@@ -98,7 +98,8 @@ export class PostgresHints implements Hints {
       log.warn({ error: message }, "notification connection failed; polling until the connection is restored");
       // A server that refuses connections because it has too many (class 53) is responding.
       if (code?.startsWith("53")) pool.resume();
-      else if (!(await this.#poolResponds())) pool.suspend(message);
+      // Another attempt can have succeeded during the check.
+      else if (!(await this.#poolResponds()) && !this.#isConnected && !this.#closed) pool.suspend(message);
       this.#reconnect(client);
     }
   }
@@ -157,7 +158,8 @@ export class PostgresHints implements Hints {
   #receive(payload: string): void {
     const at = payload.indexOf(" ");
     if (payload.slice(0, at) === this.#sender) return;
-    this.#local.emit(JSON.parse(payload.slice(at + 1)) as Hint);
+    const hint = parseHint(payload.slice(at + 1));
+    if (hint) this.#local.emit(hint);
   }
 
   #reconnect(lost: pg.Client): void {
