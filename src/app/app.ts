@@ -34,11 +34,10 @@ import { isSourceUpload } from "../control-plane/http/deployments.ts";
 import {
   type ExperimentsAppOptions,
   experimentsOpenApi,
+  hasOwnLimit,
   serveExperiments,
   serveIngestion,
 } from "../experiments/http/app.ts";
-import { isTraceBody } from "../experiments/http/traces.ts";
-import { UPLOAD_PATH } from "../experiments/http/upload.ts";
 import { CUSTOM_AUTH_HEADER } from "../platform/contract/caller.ts";
 import { inEncryptionContext } from "../platform/database/encrypted-database.ts";
 import { ApiError } from "../platform/errors.ts";
@@ -121,10 +120,9 @@ export interface AppOptions
 const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Whether the request has no body, or its handler has its own limit. */
-const hasNoBodyLimit = ({ req }: Context): boolean =>
+const hasNoBodyLimit = ({ req }: Context, prefix: string): boolean =>
   BODILESS.has(req.method) ||
-  req.path.endsWith(UPLOAD_PATH) ||
-  isTraceBody(req.path) ||
+  hasOwnLimit(req.method, pathBelow(prefix, req.path)) ||
   isSourceUpload(req.method, req.path);
 
 function bodyLimitOf(limit_bytes: number, log: Log): MiddlewareHandler<Env> {
@@ -158,7 +156,7 @@ export function createApp(options: AppOptions): App {
   root.use(authentication.ofService);
   if (options.encryption) root.use(encryptionContext(options.encryption));
   root.use(requireJsonFromPages(isSourceUpload));
-  root.use((context, next) => (hasNoBodyLimit(context) ? next() : limitBody(context, next)));
+  root.use((context, next) => (hasNoBodyLimit(context, prefix) ? next() : limitBody(context, next)));
   root.use((context, next) => {
     context.set("body_parser", options.body_parser);
     return next();

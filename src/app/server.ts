@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Duplex } from "node:stream";
+import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { WebSocketServer } from "ws";
@@ -68,7 +67,7 @@ export function createHttpServer({ fetch, front }: ServerOptions, upgrades = new
     : createServer(options, listener);
   return server.on("upgrade", (request, socket, head) => {
     if (front && (front.mayUpgrade(request) || !opensOwn(request))) front.upgrade(request, socket, head);
-    else void upgrades.handle(request, socket, head);
+    else void upgrades.handle(request, socket as Socket, head).catch(() => socket.destroy());
   });
 }
 
@@ -99,7 +98,7 @@ class Upgrades {
     this.#fetch = fetch;
   }
 
-  async handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  async handle(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     // Node removes its own error listener before it emits `upgrade`; without a listener, a socket error would end the process.
     socket.on("error", () => undefined);
     let serve: Parameters<AcceptSocket>[0] | undefined;
@@ -108,8 +107,10 @@ class Upgrades {
     };
     const given = toRequest(request);
     const response = given ? await this.#fetch(given, { accept }) : invalidRequest();
-    if (serve) this.#server.handleUpgrade(request, socket, head, (accepted) => serve?.(accepted, socket));
-    else socket.end(await textOf(response));
+    if (serve) return this.#server.handleUpgrade(request, socket, head, (accepted) => serve?.(accepted, socket));
+    socket.end(await textOf(response));
+    // Otherwise it would stay open, without a timeout, until the client closes it.
+    socket.destroySoon();
   }
 
   /** Closes all sockets with a code after which clients connect again. */

@@ -285,6 +285,15 @@ describe.each(databases)("bodies over the limit on %s", (database) => {
     expect(await response.json()).toEqual({ detail: expect.stringContaining("2000 bytes") });
   });
 
+  it.each([
+    ["PATCH", "/datasets/upload-experiment"],
+    ["PATCH", "/api/v1/runs/multipart"],
+    ["POST", "/commits/datasets/upload-experiment"],
+    ["POST", "/commits/runs/multipart"],
+  ] as const)("are refused in %s %s, which is like the path of a route with its own limit", async (method, path) => {
+    expect((await api.send(method as "POST", path, body(2001))).status).toBe(413);
+  });
+
   it("are counted in bytes, not in characters", async () => {
     expect((await api.send("POST", "/threads", JSON.stringify({ metadata: { a: "é".repeat(1_500) } }))).status).toBe(
       413,

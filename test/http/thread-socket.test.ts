@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type IncomingMessage, type RequestOptions, request } from "node:http";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { until } from "../support/until.ts";
@@ -184,6 +185,17 @@ describe("the WebSocket of a thread", () => {
     expect(await refusal({ headers: { host: "[" } })).toBe(400);
     expect(await refusal({ path: `//[${path}` })).toBe(400);
     expect(await refusal({ method: "TRACE" })).toBe(400);
+    // A client that reads the response and does not close its side.
+    const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1", allowHalfOpen: true });
+    socket.write(
+      "GET /threads/x/stream/events HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    socket.resume();
+    await once(socket, "end");
+    // Fails once the service has closed the connection.
+    const written = setInterval(() => socket.write("x"), 20);
+    await once(socket, "error");
+    clearInterval(written);
     expect((await fetch(`${url}/ok`)).status).toBe(200);
   });
 

@@ -16,7 +16,7 @@ import { type ReadWorkspace, servePrompts } from "./prompts.ts";
 import { routesBelow } from "./route.ts";
 import { serveRunShares, serveRuns, serveSessions } from "./sessions.ts";
 import { serveAttachments, servePrices, serveTraces, type TraceRoutesOptions } from "./traces.ts";
-import { serveUpload } from "./upload.ts";
+import { serveUpload, UPLOAD_PATH } from "./upload.ts";
 
 export interface ExperimentsAppOptions extends BaseUrlOptions {
   experiments: ExperimentsService;
@@ -28,6 +28,14 @@ export interface ExperimentsAppOptions extends BaseUrlOptions {
 
 /** Clients may have a base URL with or without `/api/v1`. */
 const V1 = ["/api/v1", ""];
+
+const OWN_LIMITS = new Set(
+  [UPLOAD_PATH, "/runs/multipart", "/otel/v1/traces"].flatMap((path) => V1.map((mount) => `${mount}${path}`)),
+);
+
+/** Whether a route has its own limit for the request body. The whole path counts: others contain IDs and names. */
+export const hasOwnLimit = (method: string, path: string | undefined): boolean =>
+  method === "POST" && path !== undefined && OWN_LIMITS.has(path);
 
 export function serveExperiments(
   app: App,

@@ -19,9 +19,6 @@ export interface TraceRoutesOptions {
 
 const isSpanExport = (path: string): boolean => path.endsWith("/otel/v1/traces");
 
-/** Whether the limits for trace ingestion apply to the body of a request, instead of the general limit. */
-export const isTraceBody = (path: string): boolean => path.endsWith("/runs/multipart") || isSpanExport(path);
-
 /** An error as a google.rpc.Status, for OTLP exporters that send protobuf. Undefined for other requests. */
 export function otlpErrorResponse(
   { req }: Context,
