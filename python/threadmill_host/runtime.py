@@ -142,7 +142,7 @@ class Runtime:
             "rss_mb": resident_megabytes(),
             "oldest_call_ms": graphs.oldest_call_ms(),
             "abandoned": [
-                {"run_id": key.run_id, "for_ms": round((now - controls.aborted_at) * 1000)}
+                {**key.fields(), "for_ms": round((now - controls.aborted_at) * 1000)}
                 for key, controls in self._runs.items()
                 if controls.aborted_at is not None
             ],

@@ -60,6 +60,15 @@ describe("the pool of graph hosts", () => {
   const order = (run_id: string) => ({ run_id, epoch: 1 }) as RunOrder;
   const pinged = () => until("it is pinged", async () => hostAt(0).received.find(({ type }) => type === "ping"));
 
+  it("drains and evicts a run whose earlier claim still executes in the same host", async () => {
+    await load();
+    pool.reserve({ ...order("again"), epoch: 2 }, { isolated: false });
+    await until("a ping", async () => hostAt(0).received.some(({ type }) => type === "ping"));
+    say({ type: "pong", id: 1, abandoned: [{ run_id: "again", epoch: 1, for_ms: 5_000 }] });
+    await until("its eviction", async () => stuck.includes("again"));
+    expect(hostAt(0).received).toContainEqual({ type: "drain", run_id: "again", epoch: 2 });
+  });
+
   it("avoids a host that hangs: runs that have not begun move to another host", async () => {
     await load();
     pool.reserve(order("begun"), { isolated: false });

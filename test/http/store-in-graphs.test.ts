@@ -39,10 +39,13 @@ describe.each(databases)("the store in graphs on %s", (database) => {
       ["put", ["g"], "dropped", {}],
       ["delete", ["g"], "dropped"],
       ["search", ["g"], { limit: 1, offset: 1 }],
+      ["put", ["g\0"], "nul\0", { n: 3 }],
+      ["search", ["g\0"], { filter: { n: 3, "\0": { $ne: "\ud800" } } }],
     );
     const item = { namespace: ["g"], key: "graph", value: clean, createdAt: expect.any(String) };
     const found = [expect.objectContaining({ key: "client", namespace: ["g", "x"], value: { n: 2 } })];
-    expect(results).toEqual([null, expect.objectContaining(item), null, found, null, null, found]);
+    const replaced = [expect.objectContaining({ key: "nul\ufffd", namespace: ["g\ufffd"], value: { n: 3 } })];
+    expect(results).toEqual([null, expect.objectContaining(item), null, found, null, null, found, null, replaced]);
     expect(await get("graph")).toMatchObject({ value: clean });
     expect(await get("dropped")).toBeNull();
   });

@@ -229,7 +229,16 @@ export const assistantRoutes = routeGroup("Assistants", {
     request: {
       params,
       query: z.object({ version: queryInt(1, 2 ** 31 - 1).optional() }),
-      body: jsonBody(z.object({ version: optional(z.int().min(1)) })),
+      body: jsonBody(
+        z.object({
+          version: optional(
+            z
+              .int()
+              .min(1)
+              .max(2 ** 31 - 1),
+          ),
+        }),
+      ),
     },
     responses: {
       200: jsonResponse(Assistant, "The assistant, with the fields of the given version."),

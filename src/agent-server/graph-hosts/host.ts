@@ -251,7 +251,7 @@ export type FromHost =
    * A thread of Python cannot be stopped. `abandoned`: runs whose code still executes so long after they were stopped. `oldest_call_ms`: how
    * long a handler of a query has been executing in a thread.
    */
-  | { type: "pong"; id: number; abandoned?: { run_id: string; for_ms: number }[]; oldest_call_ms?: number };
+  | { type: "pong"; id: number; abandoned?: (RunEpoch & { for_ms: number })[]; oldest_call_ms?: number };
 
 export interface GraphHost {
   send(message: ToHost): void;

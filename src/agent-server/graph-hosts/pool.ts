@@ -195,8 +195,8 @@ export class HostPool implements BackgroundService {
     if (message.type === "pong") {
       host.pinged_at = undefined;
       const abandoned = message.abandoned?.filter(({ for_ms }) => for_ms > this.#options.abandoned_ms) ?? [];
-      // They have been settled without the host.
-      for (const { run_id } of abandoned) host.runs.delete(run_id);
+      // They have been settled without the host. The host can execute a later claim of the same run.
+      for (const { run_id, epoch } of abandoned) if (host.runs.get(run_id)?.epoch === epoch) host.runs.delete(run_id);
       if (abandoned[0] && !host.retiring) this.#retire(host, abandoned[0].run_id);
       this.#endAdditional(host);
     } else if (message.type === "loaded") {
@@ -209,7 +209,7 @@ export class HostPool implements BackgroundService {
     } else {
       if (message.type === "started") {
         const run = host.runs.get(message.run_id);
-        if (run) run.started = true;
+        if (run?.epoch === message.epoch) run.started = true;
       }
       this.#listener.onMessage(message, host);
     }

@@ -1,6 +1,7 @@
 import { exactIssues } from "../../../platform/contract/validation-errors.ts";
 import type { Tx } from "../../../platform/database/database.ts";
 import { ApiError } from "../../../platform/errors.ts";
+import { cleanJsonText, cleanStrings } from "../../../platform/lib/json/json.ts";
 import {
   type ItemKey,
   type ItemPut,
@@ -95,7 +96,8 @@ type CheckedOperation =
  * @throws ApiError invalid_request
  */
 function checkStoreOperation({ kind, ...given }: StoreOperation): CheckedOperation {
-  const body = "value" in given ? { ...given, value: JSON.parse(given.value) } : given;
+  const clean = cleanStrings(given) as typeof given;
+  const body = "value" in clean ? { ...clean, value: JSON.parse(cleanJsonText(clean.value)) } : clean;
   const result = SCHEMAS[kind].safeParse(body, { reportInput: true });
   if (result.success) return { kind, body: result.data } as CheckedOperation;
   const reasons = exactIssues(result.error.issues).map(({ issue, path }) => `${path.join(".")}: ${issue.message}`);

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { delimiter } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { withTimeout } from "../../../platform/lib/signal.ts";
 import type { FromHost, HostSetup, LogLevel, ToHost } from "../host.ts";
 import type { Interpreter } from "./interpreter.ts";
 
@@ -25,6 +27,7 @@ const PROTOCOL = 1;
 const MAX_FRAME_BYTES = 64 * 2 ** 20;
 const HELLO_TIMEOUT_MS = 60_000;
 const STDERR_LINES = 20;
+const LAST_OUTPUT_MS = 200;
 const MAX_LINE_CHARS = 16_384;
 
 /** A Python process with a socket pair on descriptor 3. A frame is a JSON array of messages in one line. */
@@ -32,6 +35,7 @@ export class HostProcess {
   readonly #child: ChildProcess;
   readonly #socket: Duplex;
   readonly #stderr: string[] = [];
+  readonly #closed: Promise<unknown>;
   readonly exited: Promise<string>;
   readonly interpreter: Interpreter;
   isRunning = true;
@@ -43,7 +47,7 @@ export class HostProcess {
     // A process group of its own, so that the host's end also ends the programs that its tools have started.
     this.#child = spawn(interpreter.path, ["-P", "-X", "utf8", "-m", "threadmill_host"], {
       cwd: project_dir,
-      env: { ...env, PYTHONPATH: PACKAGES },
+      env: { ...env, PYTHONPATH: [PACKAGES, env.PYTHONPATH].filter(Boolean).join(delimiter) },
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       detached: true,
     });
@@ -64,6 +68,7 @@ export class HostProcess {
       if (this.#stderr.length > STDERR_LINES) this.#stderr.shift();
       this.onLine("warn", line);
     });
+    this.#closed = once(this.#child, "close").catch(() => undefined);
     this.exited = this.#waitForExit();
   }
 
@@ -83,8 +88,10 @@ export class HostProcess {
   async #waitForExit(): Promise<string> {
     const reason = await new Promise<string>((resolve) => {
       this.#child.on("error", (error) => resolve(error.message));
-      this.#child.on("close", (code, signal) => resolve(signal ?? `exit code ${code}`));
+      this.#child.on("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
     });
+    // Reads the rest of the output. A program that a tool has started can keep it open.
+    await withTimeout(this.#closed, LAST_OUTPUT_MS);
     this.isRunning = false;
     const output = this.#stderr.join("\n");
     return `the Python process ended (${reason})${output && `: ${output}`}`;

@@ -52,7 +52,8 @@ export function cleanJsonText(text: string): string {
 /** Replaces NUL and unpaired surrogates with U+FFFD. */
 export const cleanText = (text: string): string => text.replaceAll("\0", "\ufffd").toWellFormed();
 
-function cleanStrings(value: unknown): unknown {
+/** Like {@link cleanText}, for all strings and keys in a JSON value. */
+export function cleanStrings(value: unknown): unknown {
   if (typeof value === "string") return cleanText(value);
   if (Array.isArray(value)) return value.map(cleanStrings);
   if (value === null || typeof value !== "object") return value;
