@@ -38,7 +38,8 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
     config.workers > 0 ? await (await import("./worker-processes.ts")).startWorkerProcesses(config, log) : undefined;
   const watcher = config.inline ? undefined : await dev?.watchGraphs(config, flags, service, log);
   // Installed before the banner: a program that waits for the banner may send a signal at once.
-  stopOnSignals(log, async () => {
+  // A worker process gets the signal of its service, and possibly that of a supervisor to all processes.
+  stopOnSignals(log, { isRepeatable: config.worker_process }, async () => {
     await watcher?.close();
     if (workers) {
       await workers.stop();
@@ -93,11 +94,15 @@ function logStart(config: Config, service: Threadmill, url: string, duration_ms:
   );
 }
 
-/** The first signal drains the runs and stops the service. The second exits at once; runs are requeued when their leases expire. */
-function stopOnSignals(log: Log, stop: () => Promise<void>): void {
+/**
+ * The first signal drains the runs and stops the service. The second exits at once, unless signals are repeatable; runs are requeued when
+ * their leases expire.
+ */
+function stopOnSignals(log: Log, { isRepeatable }: { isRepeatable: boolean }, stop: () => Promise<void>): void {
   let stopping_since: number | undefined;
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
+      if (stopping_since !== undefined && isRepeatable) return;
       if (stopping_since !== undefined) process.exit(1);
       const began = performance.now();
       stopping_since = began;

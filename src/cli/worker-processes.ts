@@ -31,17 +31,29 @@ export async function startWorkerProcesses(config: Config, log: Log): Promise<Wo
     const started_at = performance.now();
     running.add(child);
     connectWorker(child);
-    child.once("exit", (exit_code, signal) => {
-      running.delete(child);
+    const onEnd = (reason: object) => {
+      if (!running.delete(child)) return;
       if (isStopping) return running.size === 0 ? stopped() : undefined;
       const next_ms = performance.now() - started_at > STABLE_MS ? MIN_PAUSE_MS : pause_ms;
-      log.error({ pid: child.pid, exit_code, signal, restart_in_ms: next_ms }, "worker process ended");
-      setTimeout(() => isStopping || start(Math.min(2 * next_ms, MAX_PAUSE_MS)), next_ms);
-    });
+      log.error({ pid: child.pid, ...reason, restart_in_ms: next_ms }, "worker process ended");
+      setTimeout(() => restart(Math.min(2 * next_ms, MAX_PAUSE_MS)), next_ms);
+    };
+    child.once("exit", (exit_code, signal) => onEnd({ exit_code, signal }));
+    // Not started, for lack of processes or file descriptors.
+    child.once("error", (error) => onEnd({ error }));
     child.on("message", (message: object) => {
       if ("ready" in message) log.info({ pid: child.pid, url: message.ready }, "worker process started");
     });
     return child;
+  };
+  const restart = (pause_ms: number) => {
+    if (isStopping) return;
+    try {
+      start(pause_ms);
+    } catch (error) {
+      log.error({ error, restart_in_ms: MAX_PAUSE_MS }, "worker process could not be started");
+      setTimeout(() => restart(pause_ms), MAX_PAUSE_MS);
+    }
   };
   const stop = async () => {
     isStopping = true;

@@ -12,6 +12,8 @@ const WARN = 40;
  */
 export function createLog(level: string): Log {
   const output = pino.destination({ fd: 2, sync: true });
+  // A full disk or a closed terminal must not end the service. pino ignores only broken pipes.
+  output.on("error", () => undefined);
   let pending = "";
   let timer: NodeJS.Immediate | undefined;
   const flush = () => {
