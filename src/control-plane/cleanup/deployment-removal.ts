@@ -13,15 +13,15 @@ export async function remove(_: JobOf<"remove">, context: DeploymentContext): Pr
   const driverFor = (source: string) => drivers.driverFor({ source, source_config });
   const built = await artifactsOf(database.read, deployment_id);
   const sources = new Set([deployment.source, ...built.map(({ source }) => source)]);
-  await driverSlots.use(new AbortController().signal, async () => {
-    for (const driver of new Set([...sources].map((source) => driverFor(source)))) {
-      const artifacts = built
-        .filter(({ source }) => driverFor(source) === driver)
-        .flatMap(({ artifact }) => artifact ?? []);
-      await callDriver(async () => driver?.remove({ deployment_id, artifacts }));
-    }
-    await callDriver(() => uploads.removeOf(deployment_id));
-  });
+  for (const driver of new Set([...sources].flatMap((source) => driverFor(source) ?? []))) {
+    const artifacts = built
+      .filter(({ source }) => driverFor(source) === driver)
+      .flatMap(({ artifact }) => artifact ?? []);
+    await driverSlots(driver.kind).use(new AbortController().signal, () =>
+      callDriver(() => driver.remove({ deployment_id, artifacts })),
+    );
+  }
+  await callDriver(() => uploads.removeOf(deployment_id));
   while ((await context.commit((tx) => deleteLogLines(tx, deployment_id, LOG_BATCH))) > 0);
   context.facts.resources_removed = true;
 }

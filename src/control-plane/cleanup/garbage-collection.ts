@@ -1,4 +1,5 @@
 import type { Database } from "../../platform/database/database.ts";
+import { withTimeout } from "../../platform/lib/signal.ts";
 import type { DeployDriver } from "../drivers/driver.ts";
 import { callDriver, type DeploymentContext, type ReconcilerContext } from "../reconcile/reconciler-context.ts";
 import type { JobOf } from "../reconcile/steps.ts";
@@ -37,9 +38,10 @@ export async function prune({ after }: JobOf<"prune">, context: DeploymentContex
   await context.commit((tx) => clearOldArtifacts(tx, { deployment_id, keep_count: KEPT_BUILDS }));
   const built = await artifactsOf(database.read, deployment_id);
   const keep = built.flatMap(({ artifact }) => artifact ?? []);
-  await driverSlots.use(new AbortController().signal, async () => {
-    for (const driver of drivers.all) await callDriver(async () => driver.prune?.({ deployment_id, keep }));
-  });
+  for (const driver of drivers.all)
+    await driverSlots(driver.kind).use(new AbortController().signal, () =>
+      callDriver(async () => driver.prune?.({ deployment_id, keep })),
+    );
   context.facts.pruned_after = after;
 }
 
@@ -52,10 +54,22 @@ type OrphanContext = Pick<ReconcilerContext, "database" | "drivers" | "log">;
  * before the rows are read. A row is inserted before its instance starts, so a listed instance without a row is an orphan.
  */
 export async function stopOrphanedInstances(context: OrphanContext): Promise<void> {
-  for (const driver of context.drivers.all) {
-    await stopOrphansOf(driver, context).catch((error) =>
-      context.log.warn({ error, driver: driver.kind }, "orphan check failed"),
-    );
+  const checks = context.drivers.all.filter((driver) => !checked.has(driver)).map((driver) => check(driver, context));
+  await withTimeout(Promise.all(checks), CHECK_TIMEOUT_MS);
+}
+
+/** The drivers that are being checked. A listener that does not respond must not end the checks of the others. */
+const checked = new WeakSet<DeployDriver>();
+const CHECK_TIMEOUT_MS = 60_000;
+
+async function check(driver: DeployDriver, context: OrphanContext): Promise<void> {
+  checked.add(driver);
+  try {
+    await stopOrphansOf(driver, context);
+  } catch (error) {
+    context.log.warn({ error, driver: driver.kind }, "orphan check failed");
+  } finally {
+    checked.delete(driver);
   }
 }
 

@@ -18,7 +18,7 @@ import type { Facts, ReconcileStep } from "./steps.ts";
 
 interface DeploymentControllerOptions extends ReconcilerContext {
   buildSlots: Semaphore;
-  driverSlots: Semaphore;
+  driverSlots: DeploymentContext["driverSlots"];
   /** Whether the lease is still valid according to the clock of this process. */
   isHeld(): boolean;
 }

@@ -21,7 +21,7 @@ export async function watch(job: InstanceJob, context: DeploymentContext, signal
 }
 
 export async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
-  await context.driverSlots.use(signal, async () => {
+  await context.driverSlots(job.instance.driver).use(signal, async () => {
     await stopByDriver(job.instance, context, 0);
     await restartLater(job, context, "the instance was stopped because it did not become ready again in time");
   });
@@ -33,7 +33,7 @@ export async function stop(
   context: DeploymentContext,
   signal: AbortSignal,
 ): Promise<void> {
-  await context.driverSlots.use(signal, async () => {
+  await context.driverSlots(instance.driver).use(signal, async () => {
     await stopByDriver(instance, context, grace_ms);
     await context.commit((tx) => deleteInstance(tx, instance.instance_id));
     context.facts.attached.delete(instance.instance_id);

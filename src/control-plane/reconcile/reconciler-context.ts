@@ -36,7 +36,7 @@ export interface ReconcilerSettings extends StepSettings {
   lease_ms: number;
   /** Interval of the search for deployments without a lease. */
   poll_ms: number;
-  /** Maximum number of concurrent builds, and of concurrent driver calls that start, stop or remove. */
+  /** Maximum number of concurrent builds, and of concurrent calls of one driver that start, stop or remove. */
   builds: number;
   driver_slots: number;
   /** Number of consecutive successful checks of /ok that make an instance ready, and the interval between checks. */
@@ -86,7 +86,8 @@ export interface DeploymentContext extends ReconcilerContext {
   deployment: DeploymentRow;
   lease: DeploymentLease;
   buildSlots: Semaphore;
-  driverSlots: Semaphore;
+  /** The slots of a driver. Each listener has its own, because one that does not respond must not delay other workspaces. */
+  driverSlots(kind: string): Semaphore;
   facts: Facts;
   /**
    * Runs a transaction that first checks that this process still holds the lease.

@@ -30,7 +30,7 @@ export class Reconciler implements BackgroundService {
   readonly #stopping = new AbortController();
   readonly #signal: Signal;
   readonly #buildSlots: Semaphore;
-  readonly #driverSlots: Semaphore;
+  readonly #driverSlots = new Map<string, Semaphore>();
   #unlisten: () => void = () => undefined;
   /** Time at which the last successful renewal of the leases was requested. */
   #renewed_at = 0;
@@ -39,7 +39,6 @@ export class Reconciler implements BackgroundService {
     this.#context = context;
     this.#signal = new Signal({ wait: context.wait });
     this.#buildSlots = new Semaphore(context.settings.builds);
-    this.#driverSlots = new Semaphore(context.settings.driver_slots);
   }
 
   start(): void {
@@ -68,6 +67,12 @@ export class Reconciler implements BackgroundService {
 
   get #isStopped(): boolean {
     return this.#stopping.signal.aborted;
+  }
+
+  #slotsOf(kind: string): Semaphore {
+    const slots = this.#driverSlots.get(kind) ?? new Semaphore(this.#context.settings.driver_slots);
+    this.#driverSlots.set(kind, slots);
+    return slots;
   }
 
   #onHint(deployment_id: string): void {
@@ -108,7 +113,7 @@ export class Reconciler implements BackgroundService {
     const controller = new DeploymentController(deployment, {
       ...this.#context,
       buildSlots: this.#buildSlots,
-      driverSlots: this.#driverSlots,
+      driverSlots: (kind) => this.#slotsOf(kind),
       isHeld: () => clock.now() - Math.max(claimed_at, this.#renewed_at) < settings.lease_ms,
     });
     // An earlier controller of this deployment has lost its lease.

@@ -56,7 +56,7 @@ const withCommit = ({ source_revision_config }: RevisionRow, repo_commit_sha: st
 
 export async function ensure(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const { instance, revision } = job;
-  await context.driverSlots.use(signal, async () => {
+  await context.driverSlots(instance.driver).use(signal, async () => {
     try {
       const log = (line: LogLine) => context.appendLog("deploy", revision, line);
       const pinned = belongsToRollout(job) ? await pin(job, context, { log, signal }) : revision;
