@@ -75,7 +75,8 @@ export class GroupCommit {
       // Writes that arrived during the wait join the group.
       group = this.#queue.splice(0);
       for (const write of group) settle.push(await this.#runOne(write, group.length === 1));
-      this.#commit.run();
+      // The only write of the group has failed.
+      if (this.#connection.isTransaction) this.#commit.run();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec("rollback");
       for (const { reject } of group.splice(0)) reject(error);
@@ -108,8 +109,7 @@ export class GroupCommit {
     } catch (error) {
       if (!this.#connection.isTransaction) throw error;
       this.#connection.exec(isOnly ? "rollback" : "rollback to work");
-      if (isOnly) this.#begin.run();
-      else this.#release.run();
+      if (!isOnly) this.#release.run();
       return () => write.reject(error);
     }
   }
