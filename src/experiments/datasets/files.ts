@@ -7,7 +7,7 @@ import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
 import { cleanText, isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import type { Dataset } from "../contract/datasets/datasets.ts";
 import type { Example } from "../contract/datasets/examples.ts";
-import { type AsOf, uuidOrHex } from "../contract/fields.ts";
+import { type AsOf, indexedName, uuidOrHex } from "../contract/fields.ts";
 import { getDataset } from "../lookups.ts";
 import { cellText, csvLines } from "../serialization/csv.ts";
 import { toDataset, toExample } from "../serialization/records.ts";
@@ -105,7 +105,7 @@ function lineOf(format: Exclude<DatasetFileFormat, "csv">, example: DownloadedEx
 
 const FormFields = z.object({
   id: uuidOrHex.optional(),
-  name: z.string().min(1).max(1000),
+  name: indexedName,
   description: z.string().optional(),
   data_type: z.enum(["kv", "llm", "chat"]).default("kv"),
   input_keys: z.array(z.string()).min(1),
