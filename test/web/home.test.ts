@@ -149,6 +149,20 @@ describeInBrowser("the home page and the inbox", () => {
     await page.waitForURL(new RegExp(`/threads/${ids[1]}`));
   });
 
+  it("keep the thread that is being answered when another one arrives", async () => {
+    await ask("Refund order 1042");
+    const page = await web.open("/inbox");
+    const rows = page.getByRole("table", { name: "Inbox" }).getByRole("row");
+    await threadOf(page).getByText("Refund $129.00 for order 1042").waitFor();
+    const before = await rows.count();
+    await page.keyboard.press("r");
+    await threadOf(page).getByLabel("Reason").fill("It was");
+    await ask("Refund order 1043");
+    await expect.poll(() => rows.count(), { timeout: 20_000 }).toBe(before + 1);
+    expect(await threadOf(page).getByLabel("Reason").inputValue()).toBe("It was");
+    await threadOf(page).getByText("Refund $129.00 for order 1042").waitFor();
+  });
+
   it("give an agent the same hue on all pages, which is visible on all backgrounds", async () => {
     await ask("Refund order 1042");
     const page = await web.open("");

@@ -18,6 +18,9 @@ export interface EventsOptions {
   signal: AbortSignal;
 }
 
+/** No response, or one of a proxy while the server restarts. */
+const TEMPORARY: ReadonlySet<unknown> = new Set([0, 502, 503, 504]);
+
 const RECONNECT_DELAYS_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
 
 /**
@@ -45,7 +48,7 @@ export async function* readEvents(path: string, options: EventsOptions): AsyncGe
       return;
     } catch (error) {
       const delay_ms = RECONNECT_DELAYS_MS[failures++];
-      const isRefused = error instanceof Error && "status" in error && error.status !== 0 && error.status !== 503;
+      const isRefused = error instanceof Error && "status" in error && !TEMPORARY.has(error.status);
       if (signal.aborted || isRefused || method !== "GET" || delay_ms === undefined) throw error;
       await pause(delay_ms, signal);
     }

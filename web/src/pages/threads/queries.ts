@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
-import { api } from "../../api/request.ts";
+import { api, RequestError } from "../../api/request.ts";
 import { target } from "../../api/target.ts";
 import { messagesOf, nameOf, TITLE_KEYS } from "./conversation/messages.ts";
 import type { StepState } from "./side/steps.ts";
@@ -202,6 +202,9 @@ export const historyQuery = (thread_id: string) =>
       last.length < PAGE.steps ? undefined : (last.at(-1)?.checkpoint?.checkpoint_id ?? undefined),
   });
 
+/** Whether the thread was deleted. */
+const isGone = (error: unknown): boolean => error instanceof RequestError && error.status === 404;
+
 /** Runs of a thread, newest first. */
 export const runsQuery = (thread_id: string) =>
   queryOptions({
@@ -214,8 +217,7 @@ export const runsQuery = (thread_id: string) =>
         },
         signal,
       }),
-    // Stops polling after an error, because the thread may have been deleted.
-    refetchInterval: ({ state }) => (state.status === "error" ? false : RUNS_POLL_MS),
+    refetchInterval: ({ state }) => (isGone(state.error) ? false : RUNS_POLL_MS),
   });
 
 /** Request to start a run, with either an input or a command. */

@@ -1,6 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { readEvents } from "../../api/events.ts";
+import { pause } from "../../api/pause.ts";
+import { RequestError } from "../../api/request.ts";
 import { type Live, liveOf, withEvent } from "./conversation/live-run.ts";
 import { runsQuery, threadKey, threadsKey } from "./queries.ts";
 
@@ -40,6 +42,12 @@ export function useThreadEvents(thread_id: string): void {
   }, [client, thread_id]);
 }
 
+/** Pause after all attempts to resume a stream have failed. */
+const RETRY_MS = 5_000;
+
+const isRefused = (error: unknown): boolean =>
+  error instanceof RequestError && error.status >= 400 && error.status < 500;
+
 /**
  * Streams a run from its first event to its end, then refetches the thread. After a lost connection, the
  * stream resumes after the last event.
@@ -78,6 +86,7 @@ export function useLiveRun(
       frame ||= requestAnimationFrame(show);
     };
     const follow = async () => {
+      current = liveOf(run_id);
       const path = `/threads/${thread_id}/runs/${run_id}/stream`;
       for await (const event of readEvents(path, { last_event_id: "0", signal: abort.signal }))
         change(withEvent(current, event));
@@ -91,8 +100,19 @@ export function useLiveRun(
       setLive(undefined);
       setFollowed(undefined);
     };
-    // Errors are ignored. The thread contains the error of a failed run, and a rolled-back run is deleted together with its stream.
-    void follow().then(finish, finish);
+    const followToEnd = async () => {
+      while (!abort.signal.aborted) {
+        const error = await follow().then(
+          () => undefined,
+          (reason: unknown) => reason,
+        );
+        // The thread contains the error of a failed run, and a rolled-back run is deleted together with its stream.
+        if (error === undefined || isRefused(error)) return finish();
+        // The server cannot be reached, but the run can continue there.
+        await pause(RETRY_MS, abort.signal).catch(() => undefined);
+      }
+    };
+    void followToEnd();
     return () => {
       abort.abort();
       cancelAnimationFrame(frame);

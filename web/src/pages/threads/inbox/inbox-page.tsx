@@ -76,11 +76,12 @@ function WaitingThreads() {
     threadsQuery(WAITING),
   );
   const rows = useMemo(() => data?.pages.flat(), [data]);
-  // After an answer, the thread leaves the list and the next thread takes its place.
-  const last = useRef(0);
-  const at = rows?.findIndex(({ thread_id }) => thread_id === thread) ?? -1;
-  if (at >= 0) last.current = at;
-  const selected = rows?.[at >= 0 ? at : Math.min(last.current, rows.length - 1)];
+  // By ID, because a new thread comes first in the list. After an answer, the thread leaves the list and the next one takes its place.
+  const last = useRef<{ id?: string | undefined; at: number }>({ at: 0 });
+  const indexOf = (id: string | undefined) => rows?.findIndex(({ thread_id }) => thread_id === id) ?? -1;
+  const at = [indexOf(thread), indexOf(last.current.id)].find((index) => index >= 0) ?? last.current.at;
+  const selected = rows?.[Math.min(at, rows.length - 1)];
+  if (selected) last.current = { id: selected.thread_id, at };
   const open = ({ thread_id }: ListedThread) =>
     narrow
       ? void navigate({ to: "/threads/$thread_id", params: { thread_id }, search: {} })
