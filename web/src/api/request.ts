@@ -16,7 +16,8 @@ export const API_URL = `${location.origin}${API_PATH}`;
 /** Routes that the chosen deployment answers instead of this server. */
 const AGENT_ROUTES = /^\/(assistants|threads|runs\/cancel)(\/|$)/;
 
-const isOfTarget = (path: string): boolean => target() !== undefined && AGENT_ROUTES.test(path);
+const isOfTarget = (path: string, { own }: RequestOptions): boolean =>
+  target() !== undefined && !own && AGENT_ROUTES.test(path);
 
 /** URL of the agent server that the pages show, without a trailing slash. */
 export const agentsUrl = (): string => `${API_URL}${target() === undefined ? "" : `/deployments/${target()}`}`;
@@ -63,6 +64,8 @@ export interface RequestOptions {
   /** Workspace ID that replaces the selected workspace. Null selects the key's default workspace. */
   tenant_id?: string | null;
   signal?: AbortSignal;
+  /** Whether this server answers, even while the pages show the agents of a deployment. */
+  own?: boolean;
 }
 
 /**
@@ -75,7 +78,7 @@ export async function send(method: string, path: string, options: RequestOptions
   const sender = credentials();
   const { body, tenant_id = sender.tenant_id } = options;
   const isRaw = body instanceof FormData || body instanceof Blob;
-  const response = await fetch(urlOf(path, options.query), {
+  const response = await fetch(urlOf(path, options), {
     method,
     body: body === undefined ? undefined : isRaw ? body : JSON.stringify(body),
     headers: {
@@ -92,7 +95,7 @@ export async function send(method: string, path: string, options: RequestOptions
   });
   noteConnection(false);
   // A deployment can reject users that this server knows.
-  if (response.status === 401 && !isOfTarget(path)) refuse(sender);
+  if (response.status === 401 && !isOfTarget(path, options)) refuse(sender);
   if (!response.ok) throw errorOf(response.status, response.statusText, await response.text().catch(() => ""));
   return response;
 }
@@ -169,12 +172,12 @@ const headersOf = (key: string | undefined, tenant_id: string | null | undefined
   ...(tenant_id && { "x-tenant-id": tenant_id }),
 });
 
-function urlOf(path: string, query: RequestOptions["query"] = {}): string {
+function urlOf(path: string, options: RequestOptions = {}): string {
   const search = new URLSearchParams();
-  for (const [name, given] of Object.entries(query))
+  for (const [name, given] of Object.entries(options.query ?? {}))
     for (const value of [given].flat()) if (value !== undefined && value !== null) search.append(name, String(value));
   const text = search.toString();
-  return `${API_PATH}${isOfTarget(path) ? `/deployments/${target()}` : ""}${path}${text && `?${text}`}`;
+  return `${API_PATH}${isOfTarget(path, options) ? `/deployments/${target()}` : ""}${path}${text && `?${text}`}`;
 }
 
 /** Creates the error for a response with a message in `detail`, `error` or `message`, or with validation errors in `detail`. */

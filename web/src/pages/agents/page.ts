@@ -54,7 +54,7 @@ export const agents: Page = {
     {
       group: "Agents",
       find: async (text, signal) =>
-        (await findAssistants({ name: text, limit: 10 }, signal)).map(({ assistant_id, name, graph_id }) => ({
+        (await findAssistants({ name: text, limit: 10 }, { signal })).map(({ assistant_id, name, graph_id }) => ({
           label: name,
           hint: graph_id,
           to: `/agents/${assistant_id}`,

@@ -216,7 +216,7 @@ async function runExample(
   const scores: Score[] = [];
   for (const evaluator of failure ? [] : evaluators) {
     const score = await evaluate(evaluator, example, outputs, signal);
-    scores.push(Object.assign(score, { id: crypto.randomUUID(), run_id, session_id }));
+    if (score) scores.push(Object.assign(score, { id: crypto.randomUUID(), run_id, session_id }));
   }
   return { run, scores };
 }
@@ -236,13 +236,15 @@ const FAILED = { error: true, extra: { error: true } } as const;
 
 const toResult = (value: unknown): Result => (isObject(value) ? value : { output: value });
 
+/** @returns undefined if the output is to be compared with an expected output, and the example has none */
 async function evaluate(
   evaluator: Evaluator,
   { id, inputs, outputs: expected, metadata }: Example,
   outputs: unknown,
   signal: AbortSignal,
-): Promise<Score> {
+): Promise<Score | undefined> {
   if (evaluator.kind === "exact_match" || evaluator.kind === "json_match") {
+    if (Object.keys(expected ?? {}).length === 0) return undefined;
     const match = jsonMatch(outputs, expected, evaluator.kind === "exact_match");
     return { key: evaluator.kind, score: evaluator.kind === "exact_match" ? match === 1 : match };
   }
@@ -272,7 +274,7 @@ export function jsonMatch(outputs: unknown, expected: unknown, isExact: boolean)
   const found = leavesOf(outputs);
   const equal = [...wanted].filter(([path, value]) => found.get(path) === value).length;
   if (isExact) return equal === wanted.size && found.size === wanted.size ? 1 : 0;
-  return wanted.size === 0 ? 1 : equal / wanted.size;
+  return equal / wanted.size;
 }
 
 /** The values that are neither objects nor lists, and empty ones, as JSON, by their path. */

@@ -1,12 +1,11 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
-import { useTarget } from "../../../api/target.ts";
 import { Checkbox, Field, Input, TextArea } from "../../../ui/form/field.tsx";
 import { fieldsOf } from "../../../ui/form/json-schema.ts";
 import { Select } from "../../../ui/form/select.tsx";
 import { FormDialog } from "../../../ui/overlay/form-dialog.tsx";
-import { assistantsQuery, schemasQuery } from "../../agents/queries.ts";
+import { ownAssistantsQuery, schemasQuery } from "../../agents/queries.ts";
 import { examplesQuery, splitsQuery } from "../queries.ts";
 import { CODE_LIMIT_S } from "./code-evaluator.ts";
 import { type Evaluator, startExperiment } from "./experiment-runs.ts";
@@ -28,8 +27,7 @@ interface Settings {
 /** Runs an assistant on the examples of a dataset, and evaluates its outputs. */
 export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(): void }) {
   const client = useQueryClient();
-  const target = useTarget();
-  const { data: assistants = [], error } = useQuery(assistantsQuery);
+  const { data: assistants = [], error } = useQuery(ownAssistantsQuery);
   const { data: splits = [] } = useQuery(splitsQuery(dataset.id, undefined));
   const [name, setName] = useState("");
   const [settings, setSettings] = useState(() => storedSettings(dataset.id));
@@ -37,7 +35,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
   const { concurrency, matches, uses_code, code, keep_threads } = settings;
   const options = assistants.map((assistant) => ({ value: assistant.assistant_id, label: assistant.name }));
   const nameOf = (id: string) => options.find(({ value }) => value === id)?.label ?? id;
-  // What was stored may have been deleted since, or belong to another target.
+  // What was stored may have been deleted since.
   const existing = (id: string | undefined) => (options.some(({ value }) => value === id) ? id : undefined);
   const assistant_id = existing(settings.assistant_id);
   const judge_id = existing(settings.judge_id);
@@ -80,10 +78,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       onSubmit={() => assistant_id !== undefined && starting.mutate(assistant_id)}
       onClose={onClose}
     >
-      <Field
-        label="Assistant"
-        hint={`Assistants of ${target ? `the deployment ${target}` : "this server"}. The input of each example is passed to the assistant.`}
-      >
+      <Field label="Assistant" hint="Assistants of this server. The input of each example is passed to the assistant.">
         {(props) => (
           <Select
             {...props}
@@ -205,7 +200,7 @@ function InputCheck({
   split: string | undefined;
   assistant_id: string;
 }) {
-  const { data: schemas } = useQuery(schemasQuery(assistant_id));
+  const { data: schemas } = useQuery(schemasQuery(assistant_id, { own: true }));
   const { data: examples } = useInfiniteQuery(examplesQuery(dataset.id, { text: undefined, split, as_of: undefined }));
   const [first] = examples?.pages[0] ?? [];
   const known = fieldsOf(schemas?.input_schema).map(([field]) => field);
