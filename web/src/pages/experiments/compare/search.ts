@@ -47,8 +47,13 @@ export type Search = z.infer<typeof search>;
 
 export const readSearch = (given: Record<string, unknown>): Search => z.parse(search, given);
 
-export const listOf = (joined: string | undefined): string[] => joined?.split(",").filter(Boolean) ?? [];
-export const joined = (list: readonly string[]): string | undefined => (list.length > 0 ? list.join(",") : undefined);
+/** The inverse of {@link joined}. */
+export const listOf = (text: string | undefined): string[] =>
+  (text?.split(",").filter(Boolean) ?? []).map((part) => part.replaceAll(/%25|%2C/g, decodeURIComponent));
+
+/** Commas in parts are encoded: lm-eval has scores such as `exact_match,strict-match`. Returns undefined for an empty list. */
+export const joined = (list: readonly string[]): string | undefined =>
+  list.length > 0 ? list.map((part) => part.replaceAll(/[%,]/g, encodeURIComponent)).join(",") : undefined;
 
 /** Returns the filters and the sort order for a row request. Omits conditions on experiments that are not shown. */
 export function narrowingOf(

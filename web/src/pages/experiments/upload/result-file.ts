@@ -156,7 +156,8 @@ function columnsOf(names: readonly string[], uses: readonly Use[]): (Column | un
     // Expected and actual outputs have the same key if possible, so that they can be compared.
     if (isOnly && use === "expected_outputs") return columnOf("expected");
     if (isOnly && use === "actual_outputs") return columnOf("output");
-    return columnOf(`${use}.${name.split(".").at(-1)}`);
+    // Only a prefix that states a use is replaced: `faithfulness.score` and `relevancy.score` are two scores.
+    return columnOf(`${use}.${columnOf(name) ? name.slice(name.indexOf(".") + 1) : name}`);
   });
 }
 

@@ -11,7 +11,7 @@ import { Popover } from "../../../../ui/overlay/popover.tsx";
 import { PreviewPicker } from "../../preview-picker.tsx";
 import { isOrderOfChange } from "../order.ts";
 import { hiddenColumns } from "../rows/columns.ts";
-import type { Search } from "../search.ts";
+import { joined, type Search } from "../search.ts";
 import type { View } from "../view.ts";
 import { type Chip, chipsOf, sortLabel } from "./chips.ts";
 import { FilterForm } from "./filter-form.tsx";
@@ -167,7 +167,7 @@ function Columns({ view, search, onChange }: { view: View; search: Search; onCha
         // `without` in the URL lists the hidden columns. If it is empty, all columns are shown; if it is missing, the default columns.
         onSelect: () =>
           onChange({
-            without: (without.includes(id) ? without.filter((other) => other !== id) : [...without, id]).join(),
+            without: joined(without.includes(id) ? without.filter((other) => other !== id) : [...without, id]) ?? "",
           }),
       }))}
     >
