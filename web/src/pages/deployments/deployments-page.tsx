@@ -6,7 +6,8 @@ import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/form/field.tsx";
+import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
+
 import { DASH } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
@@ -37,11 +38,11 @@ export function DeploymentsPage() {
       }
     >
       <search className="px-6 py-2 max-sm:px-4">
-        <Input
+        <DebouncedInput
           aria-label="Name"
           placeholder="Filter by name"
-          value={name ?? ""}
-          onChange={({ target }) => void navigate({ search: { name: target.value || undefined }, replace: true })}
+          value={name}
+          onChange={(text) => void navigate({ search: { name: text }, replace: true })}
           className="!w-72"
         />
       </search>

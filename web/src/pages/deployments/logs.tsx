@@ -2,7 +2,8 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import type { LogLine } from "../../../../src/control-plane/contract/logs.ts";
 import type { Deployment, Revision } from "../../../../src/control-plane/contract/records.ts";
-import { Checkbox, Input } from "../../ui/form/field.tsx";
+import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
+import { Checkbox } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
 import { capitalized, count, relativeTime } from "../../ui/format.ts";
 import { classes } from "../../ui/layout.tsx";
@@ -65,11 +66,11 @@ export function Logs({ deployment }: { deployment: Deployment }) {
           onChange={(level) => change({ level: level === ANY ? undefined : level })}
           className="w-44 max-sm:w-[calc(50%-4px)]"
         />
-        <Input
+        <DebouncedInput
           aria-label="Filter lines"
           placeholder="Filter lines"
-          value={search.text ?? ""}
-          onChange={({ target }) => change({ text: target.value || undefined })}
+          value={search.text}
+          onChange={(text) => change({ text })}
           className="!w-52 max-sm:!w-[calc(50%-4px)]"
         />
         <Checkbox label="Follow" checked={isFollowing} onChange={({ target }) => setFollowing(target.checked)} />

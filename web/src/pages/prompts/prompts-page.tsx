@@ -4,7 +4,8 @@ import { useMemo } from "react";
 import type { Prompt } from "../../../../src/experiments/contract/prompts.ts";
 import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
-import { Input } from "../../ui/form/field.tsx";
+import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
+
 import { count, DASH } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
@@ -23,13 +24,13 @@ export function PromptsPage() {
   return (
     <Page title="Prompts" fill>
       <div className="border-line border-b px-6 py-2 max-sm:px-4">
-        <Input
+        <DebouncedInput
           type="search"
           aria-label="Search prompts by name or description"
           placeholder="Search prompts"
           className="max-w-72"
-          value={q ?? ""}
-          onChange={({ target }) => void navigate({ search: { q: target.value || undefined }, replace: true })}
+          value={q}
+          onChange={(text) => void navigate({ search: { q: text }, replace: true })}
         />
       </div>
       {list.error && !prompts ? (

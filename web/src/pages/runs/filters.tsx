@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/form/field.tsx";
+import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
+
 import { Select } from "../../ui/form/select.tsx";
 import { capitalized } from "../../ui/format.ts";
 import { assistantsQuery } from "../agents/queries.ts";
@@ -48,11 +49,11 @@ export function Filters() {
         className="w-40 max-sm:w-[calc(50%-4px)]"
       />
       <AssistantFilter value={assistant} onChange={(value) => change({ assistant: value })} />
-      <Input
+      <DebouncedInput
         aria-label="Thread"
         placeholder="Complete or partial thread ID"
-        value={thread ?? ""}
-        onChange={({ target }) => change({ thread: target.value.trim() || undefined })}
+        value={thread}
+        onChange={(text) => change({ thread: text?.trim() || undefined })}
         className="!w-72 font-mono !text-table max-sm:!w-[calc(50%-4px)]"
       />
       {(ended_from ?? ended_until) !== undefined && (

@@ -4,7 +4,8 @@ import { useMemo, useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Example } from "../../../../../src/experiments/contract/datasets/examples.ts";
 import { Button } from "../../../ui/button.tsx";
-import { Input } from "../../../ui/form/field.tsx";
+import { DebouncedInput } from "../../../ui/form/debounced-input.tsx";
+
 import { Select } from "../../../ui/form/select.tsx";
 import { exactTime } from "../../../ui/format.ts";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
@@ -41,13 +42,13 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
   return (
     <>
       <div className="flex flex-wrap items-center gap-3 border-line border-b px-6 py-2 max-sm:px-4">
-        <Input
+        <DebouncedInput
           type="search"
           aria-label="Search examples"
           placeholder="Search inputs and expected outputs"
           className="max-w-80"
-          value={q ?? ""}
-          onChange={(event) => go({ q: event.target.value || undefined })}
+          value={q}
+          onChange={(text) => go({ q: text })}
         />
         {(splits.length > 1 || split !== undefined) && (
           <Select

@@ -4,7 +4,8 @@ import type { Dataset } from "../../../../../src/experiments/contract/datasets/d
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { API_URL } from "../../../api/request.ts";
 import { useKeys } from "../../../frame/keys.ts";
-import { Input } from "../../../ui/form/field.tsx";
+import { DebouncedInput } from "../../../ui/form/debounced-input.tsx";
+
 import { shellQuote } from "../../../ui/format.ts";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { toggled } from "../../../ui/table/selection.tsx";
@@ -72,13 +73,13 @@ function ExperimentsTable({
   return (
     <>
       <div className="flex min-h-12 flex-wrap items-center gap-2 border-line border-b px-6 py-2 max-sm:px-4">
-        <Input
+        <DebouncedInput
           type="search"
           aria-label="Search experiments by name"
           placeholder="Search experiments"
           className="max-w-60"
           value={q}
-          onChange={(event) => go({ q: event.target.value || undefined })}
+          onChange={(text) => go({ q: text })}
         />
         {sessions.length >= MAX_SESSIONS && (
           <span className="text-table text-text-3">Showing the newest 1,000 experiments</span>
