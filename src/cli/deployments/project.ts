@@ -14,7 +14,7 @@ export interface Project {
   /** Path of langgraph.json, relative to the folder. */
   config_path: string;
   name: string;
-  /** Undefined if the project defines no secrets; the existing secrets of the deployment are then kept. */
+  /** Undefined if the project defines no secrets with a value; the existing secrets of the deployment are then kept. */
   secrets: { name: string; value: string }[] | undefined;
   /** Names that are not sent, because the service sets them. */
   reserved: string[];
@@ -38,13 +38,14 @@ export async function readDeployProject(
   });
   const project = parseProject(text, file);
   const values = await readEnvironment(project.env, dirname(file), file, env);
-  const entries = values && Object.entries(values).filter(([, value]) => value !== "");
+  const entries = Object.entries(values ?? {}).filter(([, value]) => value !== "");
+  const secrets = entries.filter(([key]) => !isReserved(key)).map(([key, value]) => ({ name: key, value }));
   return {
     folder: root,
     config_path: config,
     name: name ?? deploymentName(await packageName(root), root),
-    secrets: entries?.filter(([key]) => !isReserved(key)).map(([key, value]) => ({ name: key, value })),
-    reserved: entries?.filter(([key]) => isReserved(key)).map(([key]) => key) ?? [],
+    secrets: secrets.length > 0 ? secrets : undefined,
+    reserved: entries.filter(([key]) => isReserved(key)).map(([key]) => key),
   };
 }
 
