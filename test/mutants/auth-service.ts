@@ -21,6 +21,15 @@ export const AUTH_SERVICE_MUTANTS: readonly Mutant[] = [
     suites: ["test/security/providers.test.ts"],
   },
   {
+    name: "auth service: revocations send grants and secrets to another origin",
+    file: "src/access/oauth/providers.ts",
+    replace: [
+      "if (revocation_url === undefined || revocation_url === null) return false;",
+      "if (!revocation_url || row) return false;",
+    ],
+    suites: ["test/security/providers.test.ts"],
+  },
+  {
     name: "auth service: an agent's connection precedes the user's default token",
     file: "src/access/oauth/flows.ts",
     replace: [

@@ -124,6 +124,24 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     suites: shared,
   },
   {
+    name: "faults: a cancelled run returns to the queue",
+    file: "src/agent-server/storage/run-leases.ts",
+    replace: ["case when cancel_action is null then 'pending' else status end", "'pending'"],
+    suites: shared,
+  },
+  {
+    name: "faults: the rescue waits until cancelled runs have ended",
+    file: "src/agent-server/engine/run-leases.ts",
+    replace: ["this.#ending.set(run.run_id, this.#endLater(run));", "await this.#endLater(run);"],
+    suites: shared,
+  },
+  {
+    name: "faults: a locked thread consumes the tick of its cron",
+    file: "src/agent-server/crons/cron-scheduler.ts",
+    replace: ["if (isUnavailable(error)) {", "if (!isUnavailable) {"],
+    suites: ["test/http/crons.test.ts"],
+  },
+  {
     name: "faults: a drained run loses an attempt",
     file: "src/agent-server/engine/execution/executor.ts",
     replace: ["!this.#stopping) return this.#return({ spent: 0,", "!this.#stopping) return this.#return({ spent: 1,"],

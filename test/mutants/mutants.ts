@@ -105,6 +105,15 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/engine/event-log.test.ts"],
   },
   {
+    name: "retention: deletes runs whose output is the base of events",
+    file: "src/agent-server/storage/events.ts",
+    replace: [
+      'selectFrom("run_events as event").select("event.seq")',
+      'selectFrom("run_events as event").where("event.seq", "<", 0).select("event.seq")',
+    ],
+    suites: ["test/http/retention.test.ts"],
+  },
+  {
     name: "engine: a stream closes before the status of its run is saved",
     file: "src/agent-server/engine/settlement/settle.ts",
     replace: [
