@@ -64,7 +64,7 @@ describe("threadmill deploy", () => {
   });
 
   it("deploys the next revision of the same name, with the existing secrets", async () => {
-    const folder = writeFiles(temporaryFolder(), { ...PROJECT, "README.md": "two" });
+    const folder = writeFiles(temporaryFolder(), { ...PROJECT, "README.md": "two", ".env": "# None\nEMPTY=\n" });
     const { status, stdout } = await deploy(folder, "--name", "my-agent", "--json");
     expect(status).toBe(0);
     const printed = JSON.parse(stdout);

@@ -203,7 +203,7 @@ export const historyQuery = (thread_id: string) =>
   });
 
 /** Whether the thread was deleted. */
-const isGone = (error: unknown): boolean => error instanceof RequestError && error.status === 404;
+const isDeleted = (error: unknown): boolean => error instanceof RequestError && error.status === 404;
 
 /** Runs of a thread, newest first. */
 export const runsQuery = (thread_id: string) =>
@@ -217,7 +217,7 @@ export const runsQuery = (thread_id: string) =>
         },
         signal,
       }),
-    refetchInterval: ({ state }) => (isGone(state.error) ? false : RUNS_POLL_MS),
+    refetchInterval: ({ state }) => (isDeleted(state.error) ? false : RUNS_POLL_MS),
   });
 
 /** Request to start a run, with either an input or a command. */
