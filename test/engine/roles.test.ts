@@ -80,7 +80,9 @@ describe.runIf(databases.includes("postgres"))("processes with different roles",
     expect(await pidsOf(api, run)).toHaveLength(3);
     expect(await get(api, `/threads/${run.thread_id}/state`)).toMatchObject({ next: [] });
     expect(await (await post(api, `/threads/${run.thread_id}/history`, {})).json()).toHaveLength(5);
-    const [{ assistant_id }] = (await (await post(api, "/assistants/search", {})).json()) as [{ assistant_id: string }];
+    const [{ assistant_id }] = (await (await post(api, "/assistants/search", { graph_id: "steps" })).json()) as [
+      { assistant_id: string },
+    ];
     expect(await get(api, `/assistants/${assistant_id}/graph`)).toMatchObject({ nodes: expect.any(Array) });
     expect(await get(api, `/assistants/${assistant_id}/schemas`)).toMatchObject({ graph_id: "steps" });
   });

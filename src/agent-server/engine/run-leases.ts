@@ -143,17 +143,23 @@ export class Rescue {
   async rescueLost(): Promise<boolean> {
     const { database, lease_ms, heartbeat_ms, rollout } = this.#options;
     // A process that lost its connection can reconnect and renew its leases, so it counts as dead only after a missed heartbeat.
-    const lost = { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH, rollout };
-    const found = await findLostRuns(database.read, lost);
+    const lost = (): Lost => ({
+      lease_ms,
+      missed_ms: heartbeat_ms * 1.5,
+      limit: BATCH,
+      except: [...this.#ending.keys()],
+      rollout,
+    });
+    const found = await findLostRuns(database.read, lost());
     if (found.length === 0) return false;
-    const rescued = await this.#rescue(lost);
+    const rescued = await this.#rescue(lost());
     if (rescued.length === found.length) return found.length === BATCH;
     // The remaining runs are locked by a short write, or by a process that hangs in a transaction.
     const done = new Set(rescued);
     const locked = found.filter(({ run_id }) => !done.has(run_id));
     const workers = locked.map(({ worker_id }) => worker_id as number).filter((id) => id !== database.worker_id);
     await database.freeLocks([...new Set(workers)]);
-    return (await this.#rescue(lost)).length === BATCH;
+    return (await this.#rescue(lost())).length === BATCH;
   }
 
   async #rescue(lost: Lost): Promise<string[]> {
@@ -164,11 +170,10 @@ export class Rescue {
       if (returned.length > 0) await returnLostRuns(tx, returned);
       return locked;
     });
-    const fresh = runs.filter(({ run_id }) => !this.#ending.has(run_id));
     // Logged as a warning, because a lost worker is a fault even if its runs continue.
-    for (const run of fresh) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
-    if (fresh.length > 0) database.hints.emit({ kind: "runs" });
-    for (const run of fresh) if (!this.#mayContinue(run)) this.#ending.set(run.run_id, this.#endLater(run));
+    for (const run of runs) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
+    if (runs.length > 0) database.hints.emit({ kind: "runs" });
+    for (const run of runs) if (!this.#mayContinue(run)) this.#ending.set(run.run_id, this.#endLater(run));
     return runs.map(({ run_id }) => run_id);
   }
 

@@ -126,11 +126,13 @@ export interface Lost {
   /** Time without a renewal after which a disconnected process counts as dead. */
   missed_ms: number;
   limit: number;
+  /** Runs that this process is ending. */
+  except?: readonly string[];
   /** Set if several rollouts share the database: only the active one rescues runs. */
   rollout?: number | undefined;
 }
 
-const lostRuns = (tx: Tx, { lease_ms, missed_ms, limit, rollout }: Lost) =>
+const lostRuns = (tx: Tx, { lease_ms, missed_ms, limit, except = [], rollout }: Lost) =>
   tx.k
     .selectFrom("runs")
     .where("status", "=", RUNNING)
@@ -144,6 +146,7 @@ const lostRuns = (tx: Tx, { lease_ms, missed_ms, limit, rollout }: Lost) =>
       ]),
     )
     .$if(rollout !== undefined, (query) => query.where((e) => isActiveRollout(e, rollout as number)))
+    .$if(except.length > 0, (query) => query.where("run_id", "not in", except))
     .limit(limit);
 
 /** Returns running runs that lost their worker: the lease has expired, or the process is disconnected and missed a heartbeat. */

@@ -97,7 +97,8 @@ export class Executor {
     } catch (error) {
       if (isEncryptionFailure(error)) return await this.#end(() => Promise.reject(error));
       log.error({ error, run_id: this.run.run_id }, "starting the run failed; returning it to the queue");
-      await this.handBack(NO_HOST_DELAY_MS);
+      // Not handBack(): with encryption, a run that was not opened cannot be settled.
+      await this.#end(() => this.#return({ spent: 0, crashed: 0, delay_ms: NO_HOST_DELAY_MS }));
     } finally {
       // A host that did not receive the run never reports its end.
       if (host && !isSent) pool.release(this.run, host);

@@ -4,7 +4,7 @@ import { isTokenInterrupt, REQUEST_TOKEN_KEY, type RequestToken } from "../autho
 import type { CheckpointData, WriteKey } from "../checkpoint-requests.ts";
 import type { AbortReason, HostOutcome, RunOrder, StateSummary } from "../host.ts";
 import { type Scope, withScope } from "./checkpointer.ts";
-import { INTERRUPT, isConsumedResume, toCommand } from "./commands.ts";
+import { INTERRUPT, isConsumedResume, isResume, toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
 import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
@@ -168,6 +168,8 @@ async function inputOf(graph: CompiledGraph, library: Library, execution: Execut
   return toCommand(id === undefined ? command : { ...command, resume: { [id]: command.resume } }, library);
 }
 
+const INTERRUPT_ID = /^[0-9a-f]{32}$/;
+
 /**
  * Returns the answers by interrupt ID that no task has consumed. LangGraph stores an answer for the task of its interrupt when the task
  * ends; until then it knows the answer only from the input.
@@ -182,13 +184,9 @@ async function remainingInput(
   const resume: unknown = command?.resume;
   if (!command || !("resume" in command) || (resume && !isObject(resume))) return null;
   const open = openTasks(await graph.getState(stateConfig(order, scope)));
-  const [first] = open.flatMap(({ interrupts }) => interrupts);
-  // A value that is falsy is the answer to the first interrupt, as in inputOf().
-  const answers: Record<string, unknown> = isObject(resume)
-    ? resume
-    : first?.id === undefined
-      ? {}
-      : { [first.id]: resume };
+  // LangGraph has stored the answers for tasks with the IDs of the interrupts. inputOf() has chosen the one for a value that is falsy.
+  const stored = prior_writes.find((write) => isResume(write) && INTERRUPT_ID.test(write.task_id))?.task_id;
+  const answers: Record<string, unknown> = isObject(resume) ? resume : stored === undefined ? {} : { [stored]: resume };
   const consumed = new Set(
     prior_writes
       .filter((write) => isConsumedResume(write) && !(write.task_id in answers))
