@@ -92,6 +92,8 @@ export class HostProcess {
     });
     // Reads the rest of the output. A program that a tool has started can keep it open.
     await withTimeout(this.#closed, LAST_OUTPUT_MS);
+    // Ends the programs that its tools have started.
+    this.kill();
     this.isRunning = false;
     const output = this.#stderr.join("\n");
     return `the Python process ended (${reason})${output && `: ${output}`}`;
