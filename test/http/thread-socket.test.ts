@@ -117,7 +117,7 @@ describe("the WebSocket of a thread", () => {
 
   it("sends the events of a delayed run that starts after later runs, also to subscriptions that begin there", async () => {
     const thread_id = await api.newThread();
-    const delayed = await api.newRun(thread_id, { assistant_id: "chain", input: { steps: [] }, after_seconds: 2 });
+    const delayed = await api.newRun(thread_id, { assistant_id: "chain", input: { steps: [] }, after_seconds: 5 });
     await api.join(await api.newRun(thread_id, { assistant_id: "chain", input: { steps: [] } }));
     const subscription = (since: number) => ({ channels: ["lifecycle"], since });
     const first = await open(thread_id);

@@ -161,6 +161,7 @@ class ThreadSocket {
   #reader = new AbortController();
   /** The `seq` of the last event that the reader has passed on; undefined before the first subscription. */
   #position: number | undefined;
+  #highest = 0;
   #count = 0;
   /** The commands that have been received and not been executed, and the end of the last one. */
   #commands = 0;
@@ -228,7 +229,7 @@ class ThreadSocket {
       void this.#stream(events, reader.signal);
     } else {
       // A delayed run can start after later ones: its events have lower numbers, so `seen` is set only while events are repeated.
-      if (after > this.#position) seen = after;
+      if (after > this.#highest) seen = after;
       reader.abort(new Error("The existing reader of the connection already covers these events."));
       await events.return(undefined);
     }
@@ -271,6 +272,7 @@ class ThreadSocket {
       for (const subscription of this.#subscriptions.values()) isWanted = wants(subscription, event) || isWanted;
       if (isWanted) sent = this.#sendText(event.data);
       this.#position = event.seq;
+      this.#highest = Math.max(this.#highest, event.seq);
     }
     this.#connection.uncork();
     await sent;
