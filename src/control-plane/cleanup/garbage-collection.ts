@@ -38,7 +38,8 @@ export async function prune({ after }: JobOf<"prune">, context: DeploymentContex
   await context.commit((tx) => clearOldArtifacts(tx, { deployment_id, keep_count: KEPT_BUILDS }));
   const built = await artifactsOf(database.read, deployment_id);
   const keep = built.flatMap(({ artifact }) => artifact ?? []);
-  for (const driver of drivers.all)
+  // Without a wait for the slots of listeners, which have no builds.
+  for (const driver of drivers.all.filter((one) => one.prune))
     await driverSlots(driver.kind).use(new AbortController().signal, () =>
       callDriver(async () => driver.prune?.({ deployment_id, keep })),
     );
