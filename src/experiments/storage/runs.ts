@@ -101,6 +101,18 @@ export async function putTracedRow(tx: Tx, row: ExperimentRunRow, outputs: strin
   if (outputs !== null) await tx.run(putOutputsQuery(tx, { experiment_no, example_index, repetition, outputs }));
 }
 
+/** Deletes the row of a run, with its outputs. */
+export async function deleteRow(tx: Tx, { experiment_no, example_index, repetition }: RunKey): Promise<void> {
+  for (const table of ["experiment_outputs", "experiment_runs"] as const)
+    await tx.run(
+      tx.k
+        .deleteFrom(table)
+        .where("experiment_no", "=", experiment_no)
+        .where("example_index", "=", example_index)
+        .where("repetition", "=", repetition),
+    );
+}
+
 export interface RunSearch {
   experiment_no?: number[] | undefined;
   id?: string[] | undefined;

@@ -1,9 +1,8 @@
 import type { Tx } from "../../platform/database/database.ts";
 import { microsecondsOf } from "../../platform/lib/times.ts";
 import { allVersionsAt, examplesBy } from "../storage/examples.ts";
-import { nextRepetitions, putTracedRow, rowKeysOf } from "../storage/runs.ts";
+import { deleteRow, nextRepetitions, putTracedRow, rowKeysOf } from "../storage/runs.ts";
 import type { ExampleRow } from "../storage/schema.ts";
-import { deleteTracedRows } from "../storage/traces/traces.ts";
 import type { Run, RunDraft } from "./merge-run.ts";
 import type { TraceSessions } from "./trace-sessions.ts";
 
@@ -11,16 +10,20 @@ import type { TraceSessions } from "./trace-sessions.ts";
  * Stores the root of a trace as a row of its experiment: comparisons read these rows. A root becomes a row if it refers to an
  * example of its session's dataset (`reference_example_id`). Further roots with the same example are repetitions. A root that
  * now refers to another example has its row there.
+ *
+ * @returns the numbers of the experiments that have lost rows
  */
-export async function storeExperimentRows(tx: Tx, sessions: TraceSessions, drafts: RunDraft[]): Promise<void> {
+export async function storeExperimentRows(tx: Tx, sessions: TraceSessions, drafts: RunDraft[]): Promise<number[]> {
   const roots = drafts.filter(({ run }) => run.is_root === 1 && run.reference_example_id !== null);
+  const left: number[] = [];
   for (const [experiment_no, group] of Map.groupBy(roots, ({ run }) => run.experiment_no)) {
     const dataset_no = sessions.datasetOf(experiment_no);
-    if (dataset_no !== null) await storeRows(tx, experiment_no, dataset_no, group);
+    if (dataset_no !== null) left.push(...(await storeRows(tx, experiment_no, dataset_no, group)));
   }
+  return left;
 }
 
-async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, drafts: RunDraft[]): Promise<void> {
+async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, drafts: RunDraft[]): Promise<number[]> {
   const ids = new Set(drafts.map(({ run }) => run.reference_example_id as string));
   const examples = new Map((await examplesBy(tx, "example_id", dataset_no, [...ids])).map((e) => [e.example_id, e]));
   const { tenant_id } = (drafts[0] as RunDraft).run;
@@ -30,14 +33,13 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
     drafts.map(({ run }) => run.run_id),
   );
   const indexOf = ({ run }: RunDraft) => examples.get(run.reference_example_id as string)?.example_index;
-  const moved = drafts.filter((draft) => {
+  const left: number[] = [];
+  for (const draft of drafts) {
     const row = known.get(draft.run.run_id);
-    return row && (row.experiment_no !== experiment_no || row.example_index !== indexOf(draft));
-  });
-  if (moved.length > 0) {
-    const run_ids = moved.map(({ run }) => run.run_id);
-    await deleteTracedRows(tx, tenant_id, run_ids);
-    for (const run_id of run_ids) known.delete(run_id);
+    if (!row || (row.experiment_no === experiment_no && row.example_index === indexOf(draft))) continue;
+    await deleteRow(tx, row);
+    known.delete(draft.run.run_id);
+    left.push(row.experiment_no);
   }
   const indexes = [...examples.values()].map(({ example_index }) => example_index);
   const next = await nextRepetitions(tx, experiment_no, indexes);
@@ -69,6 +71,7 @@ async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, draf
       payload.outputs,
     );
   }
+  return left;
 }
 
 /**

@@ -206,8 +206,8 @@ async function storeChanges(
   for (const operation of operations) await attempt(operation.id, () => writer.apply(operation));
   await writer.store(pricing, refuse);
   for (const attachment of attachments) await attempt(attachment.run_id, () => writer.attach(attachment));
-  await storeExperimentRows(tx, sessions, writer.drafts);
-  const targets = await storeFeedback(tx, caller, feedback, now_ms, attempt);
+  const targets = await storeExperimentRows(tx, sessions, writer.drafts);
+  targets.push(...(await storeFeedback(tx, caller, feedback, now_ms, attempt)));
   targets.push(...(await attachFeedback(tx, caller.tenant_id, writer.drafts)));
   await sessions.markDirty([...writer.drafts.map(({ run }) => run.experiment_no), ...targets]);
   return { refused, drafts: writer.drafts };

@@ -213,26 +213,6 @@ export const runsOfTraces = (tx: Tx, tenant_id: string, run_ids: string[]): Prom
     ),
   );
 
-/** Deletes the rows of experiments that belong to traced runs, with their outputs. */
-export async function deleteTracedRows(tx: Tx, tenant_id: string, run_ids: readonly string[]): Promise<void> {
-  const ids = sql`(${sql.join(run_ids)})`;
-  await tx.run(
-    sql`delete from experiment_outputs where exists (select 1 from experiment_runs r
-      where r.tenant_id = ${tenant_id} and r.is_traced = 1 and r.run_id in ${ids}
-        and r.experiment_no = experiment_outputs.experiment_no
-        and r.example_index = experiment_outputs.example_index and r.repetition = experiment_outputs.repetition)`.compile(
-      tx.k,
-    ),
-  );
-  await tx.run(
-    tx.k
-      .deleteFrom("experiment_runs")
-      .where("is_traced", "=", 1)
-      .where("tenant_id", "=", tenant_id)
-      .where("run_id", "in", run_ids),
-  );
-}
-
 /** Deletes runs with their payloads, attachments, feedback, shares, annotation queue items and rows of experiments. */
 export async function deleteTraceRuns(tx: Tx, tenant_id: string, run_ids: string[]): Promise<void> {
   await byIds(run_ids, async (batch) => {
@@ -240,7 +220,21 @@ export async function deleteTraceRuns(tx: Tx, tenant_id: string, run_ids: string
     const runs = sql`(select run_no from trace_runs where tenant_id = ${tenant_id} and run_id in ${ids})`;
     for (const table of ["trace_attachments", "trace_payloads"] as const)
       await tx.run(sql`delete from ${sql.table(table)} where run_no in ${runs}`.compile(tx.k));
-    await deleteTracedRows(tx, tenant_id, batch);
+    await tx.run(
+      sql`delete from experiment_outputs where exists (select 1 from experiment_runs r
+        where r.tenant_id = ${tenant_id} and r.is_traced = 1 and r.run_id in ${ids}
+          and r.experiment_no = experiment_outputs.experiment_no
+          and r.example_index = experiment_outputs.example_index and r.repetition = experiment_outputs.repetition)`.compile(
+        tx.k,
+      ),
+    );
+    await tx.run(
+      tx.k
+        .deleteFrom("experiment_runs")
+        .where("is_traced", "=", 1)
+        .where("tenant_id", "=", tenant_id)
+        .where("run_id", "in", batch),
+    );
     await tx.run(
       sql`delete from annotation_queue_reviews where item_no in (
         select item_no from annotation_queue_items where tenant_id = ${tenant_id} and run_id in ${ids})`.compile(tx.k),
