@@ -17,7 +17,7 @@ export const AUTH_SERVICE_MUTANTS: readonly Mutant[] = [
   {
     name: "auth service: redirects send grants and secrets to another origin",
     file: "src/access/oauth/providers.ts",
-    replace: ["if (!changesTokenOrigin(changes, found))", "if (found)"],
+    replace: ["if (!isElsewhere) {", "if (found) {"],
     suites: ["test/security/providers.test.ts"],
   },
   {

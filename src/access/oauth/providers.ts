@@ -81,8 +81,10 @@ export class Providers {
       if (!found) return undefined;
       const changes = changesOf(request, (secret) => sealClientSecret(seal, found, secret));
       // Lock order: flows before the provider.
-      const flows = affectsFlows(changes, found) ? await cancelFlows(tx, { tenant_id, provider_id }) : [];
-      if (!changesTokenOrigin(changes, found)) {
+      const isElsewhere = changesTokenOrigin(changes, found);
+      const flows =
+        isElsewhere || affectsFlows(changes, found) ? await cancelFlows(tx, { tenant_id, provider_id }) : [];
+      if (!isElsewhere) {
         return { row: await updateProvider(tx, found, changes), before: found, flows, invalidated: [] };
       }
       const row = await updateProvider(tx, found, { client_secret: null, ...changes });
