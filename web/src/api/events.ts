@@ -19,7 +19,7 @@ export interface EventsOptions {
 }
 
 /** No response, or one of a proxy while the server restarts. */
-const TEMPORARY: ReadonlySet<unknown> = new Set([0, 502, 503, 504]);
+export const TEMPORARY: ReadonlySet<unknown> = new Set([0, 502, 503, 504]);
 
 const RECONNECT_DELAYS_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
 

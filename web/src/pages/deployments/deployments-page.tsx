@@ -7,7 +7,6 @@ import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
 import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
-
 import { DASH } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";

@@ -5,7 +5,6 @@ import type { Prompt } from "../../../../src/experiments/contract/prompts.ts";
 import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
-
 import { count, DASH } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";

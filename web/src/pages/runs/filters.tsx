@@ -3,7 +3,6 @@ import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import { Button } from "../../ui/button.tsx";
 import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
-
 import { Select } from "../../ui/form/select.tsx";
 import { capitalized } from "../../ui/format.ts";
 import { assistantsQuery } from "../agents/queries.ts";

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { readEvents } from "../../api/events.ts";
+import { readEvents, TEMPORARY } from "../../api/events.ts";
 import { pause } from "../../api/pause.ts";
 import { RequestError } from "../../api/request.ts";
 import { type Live, liveOf, withEvent } from "./conversation/live-run.ts";
@@ -45,8 +45,9 @@ export function useThreadEvents(thread_id: string): void {
 /** Pause after all attempts to resume a stream have failed. */
 const RETRY_MS = 5_000;
 
-const isRefused = (error: unknown): boolean =>
-  error instanceof RequestError && error.status >= 400 && error.status < 500;
+/** Whether the stream can be read later. Other errors end it: of the server for this run, or of this page for an event. */
+const isTemporary = (error: unknown): boolean =>
+  error instanceof RequestError && (TEMPORARY.has(error.status) || error.status === 429);
 
 /**
  * Streams a run from its first event to its end, then refetches the thread. After a lost connection, the
@@ -107,7 +108,7 @@ export function useLiveRun(
           (reason: unknown) => reason,
         );
         // The thread contains the error of a failed run, and a rolled-back run is deleted together with its stream.
-        if (error === undefined || isRefused(error)) return finish();
+        if (!isTemporary(error)) return finish();
         // The server cannot be reached, but the run can continue there.
         await pause(RETRY_MS, abort.signal).catch(() => undefined);
       }

@@ -10,9 +10,12 @@ const DEBOUNCE_MS = 250;
 export function useDebounced(value: string, onChange: (text: string) => void): [string, (text: string) => void] {
   const [text, setText] = useState(value);
   const reported = useRef(value);
-  if (reported.current !== value) {
+  const seen = useRef(value);
+  // Until the caller has the reported text, it passes its previous value.
+  if (seen.current !== value) {
+    seen.current = value;
+    if (reported.current !== value && text !== value) setText(value);
     reported.current = value;
-    if (text !== value) setText(value);
   }
   const report = useRef(onChange);
   report.current = onChange;

@@ -5,7 +5,6 @@ import type { Dataset } from "../../../../../src/experiments/contract/datasets/d
 import type { Example } from "../../../../../src/experiments/contract/datasets/examples.ts";
 import { Button } from "../../../ui/button.tsx";
 import { DebouncedInput } from "../../../ui/form/debounced-input.tsx";
-
 import { Select } from "../../../ui/form/select.tsx";
 import { exactTime } from "../../../ui/format.ts";
 import { RelativeTime } from "../../../ui/relative-time.tsx";

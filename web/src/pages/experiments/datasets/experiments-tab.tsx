@@ -5,7 +5,6 @@ import type { Session } from "../../../../../src/experiments/contract/sessions.t
 import { API_URL } from "../../../api/request.ts";
 import { useKeys } from "../../../frame/keys.ts";
 import { DebouncedInput } from "../../../ui/form/debounced-input.tsx";
-
 import { shellQuote } from "../../../ui/format.ts";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { toggled } from "../../../ui/table/selection.tsx";

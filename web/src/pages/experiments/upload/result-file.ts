@@ -156,8 +156,10 @@ function columnsOf(names: readonly string[], uses: readonly Use[]): (Column | un
     // Expected and actual outputs have the same key if possible, so that they can be compared.
     if (isOnly && use === "expected_outputs") return columnOf("expected");
     if (isOnly && use === "actual_outputs") return columnOf("output");
-    // Only a prefix that states a use is replaced: `faithfulness.score` and `relevancy.score` are two scores.
-    return columnOf(`${use}.${columnOf(name) ? name.slice(name.indexOf(".") + 1) : name}`);
+    const last = name.split(".").at(-1);
+    // `reference.answer` and `outputs.answer` have the same key, but `faithfulness.score` and `relevancy.score` are two scores.
+    const isShared = names.some((other, i) => i !== index && uses[i] === use && other.split(".").at(-1) === last);
+    return columnOf(`${use}.${isShared ? name : last}`);
   });
 }
 

@@ -77,11 +77,13 @@ function WaitingThreads() {
   );
   const rows = useMemo(() => data?.pages.flat(), [data]);
   // By ID, because a new thread comes first in the list. After an answer, the thread leaves the list and the next one takes its place.
-  const last = useRef<{ id?: string | undefined; at: number }>({ at: 0 });
+  const last = useRef<{ id?: string | undefined; at: number; thread?: string | undefined }>({ at: 0 });
   const indexOf = (id: string | undefined) => rows?.findIndex(({ thread_id }) => thread_id === id) ?? -1;
-  const at = [indexOf(thread), indexOf(last.current.id)].find((index) => index >= 0) ?? last.current.at;
+  // The URL can name a thread that has left the list and asks again.
+  const wanted = thread === last.current.thread ? [last.current.id, thread] : [thread, last.current.id];
+  const at = wanted.map(indexOf).find((index) => index >= 0) ?? last.current.at;
   const selected = rows?.[Math.min(at, rows.length - 1)];
-  if (selected) last.current = { id: selected.thread_id, at };
+  if (selected) last.current = { id: selected.thread_id, at, thread };
   const open = ({ thread_id }: ListedThread) =>
     narrow
       ? void navigate({ to: "/threads/$thread_id", params: { thread_id }, search: {} })
