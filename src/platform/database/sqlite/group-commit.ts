@@ -25,6 +25,8 @@ export class GroupCommit {
   readonly #release: StatementSync;
   readonly #tx: Tx;
   readonly #queue: QueuedWrite[] = [];
+  /** Whether the only write of the group has failed. */
+  #isRolledBack = false;
   #scheduled = false;
   #idle: Promise<void> = Promise.resolve();
 
@@ -72,11 +74,11 @@ export class GroupCommit {
     const settle: (() => void)[] = [];
     try {
       await this.#beginWhenFree();
+      this.#isRolledBack = false;
       // Writes that arrived during the wait join the group.
       group = this.#queue.splice(0);
       for (const write of group) settle.push(await this.#runOne(write, group.length === 1));
-      // The only write of the group has failed.
-      if (this.#connection.isTransaction) this.#commit.run();
+      if (!this.#isRolledBack) this.#commit.run();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec("rollback");
       for (const { reject } of group.splice(0)) reject(error);
@@ -109,7 +111,8 @@ export class GroupCommit {
     } catch (error) {
       if (!this.#connection.isTransaction) throw error;
       this.#connection.exec(isOnly ? "rollback" : "rollback to work");
-      if (!isOnly) this.#release.run();
+      if (isOnly) this.#isRolledBack = true;
+      else this.#release.run();
       return () => write.reject(error);
     }
   }
