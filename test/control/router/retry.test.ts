@@ -28,12 +28,8 @@ async function startFragile(): Promise<Upstream & { seen(): number; stop(): void
   };
 }
 
-/** An address where nothing listens. */
-async function unreachable(): Promise<Upstream> {
-  const instance = await Instance.start();
-  await instance.stop();
-  return instance.upstream;
-}
+/** An address where nothing listens. Another test can get the port of an instance that has ended, but not port 1. */
+const unreachable = (): Upstream => ({ instance_id: newId(), address: "http://127.0.0.1:1", api_key: "key" });
 
 describe("an instance that exits before it responds", () => {
   let world: World;
@@ -106,7 +102,7 @@ describe("an instance that exits before it responds", () => {
 
   it("has any request answered by another when it accepted no connection", async () => {
     for (const options of [{ method: "GET" }, { method: "POST" }, { method: "POST", body: "x".repeat(100_000) }]) {
-      const { path } = await world.deployed(await unreachable(), await unreachable(), sound.upstream);
+      const { path } = await world.deployed(unreachable(), unreachable(), sound.upstream);
       for (let n = 0; n < 3; n++)
         expect((await world.process.send(path, { headers: ADMIN, ...options })).text).toBe("sound");
     }
@@ -114,13 +110,13 @@ describe("an instance that exits before it responds", () => {
 
   it("is waited for when it accepted no connection and there is no other", async () => {
     const patient = await World.open();
-    const { path, deployment_id } = await patient.deployed(await unreachable());
+    const { path, deployment_id } = await patient.deployed(unreachable());
     const waiting = patient.process.send(path, { headers: ADMIN, method: "POST", body: "text" });
     await patient.process.send(`${path}/ok`, { headers: ADMIN });
     patient.router.activate(deployment_id, [sound.upstream]);
     expect((await waiting).text).toBe("sound");
     await patient.close();
-    const { path: dead } = await world.deployed(await unreachable());
+    const { path: dead } = await world.deployed(unreachable());
     expect((await world.process.send(dead, { headers: ADMIN, method: "POST", body: "text" })).status).toBe(503);
   });
 
