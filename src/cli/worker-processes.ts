@@ -40,7 +40,7 @@ export async function startWorkerProcesses(config: Config, log: Log): Promise<Wo
     };
     child.once("exit", (exit_code, signal) => onEnd({ exit_code, signal }));
     // Not started, for lack of processes or file descriptors.
-    child.once("error", (error) => onEnd({ error }));
+    child.on("error", (error) => child.pid === undefined && onEnd({ error }));
     child.on("message", (message: object) => {
       if ("ready" in message) log.info({ pid: child.pid, url: message.ready }, "worker process started");
     });

@@ -74,7 +74,7 @@ export function connectWorker(child: ChildProcess): void {
     databases.get(message.file)?.receive(message.hints);
     send(message, child);
   });
-  child.once("error", () => channels.delete(child));
+  child.on("error", () => child.pid === undefined && channels.delete(child));
   child.once("exit", () => {
     channels.delete(child);
     for (const [file, worker_id] of ids) databases.get(file)?.lost.add(worker_id);
