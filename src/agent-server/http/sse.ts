@@ -1,5 +1,6 @@
 import { accessEndError, type ClientAbort } from "../../platform/http/client-abort.ts";
 import { type Sink, streamedResponse } from "../../platform/http/streamed-body.ts";
+import { countStream } from "../../platform/lib/thread-heap.ts";
 import type { StreamedEvent } from "../engine/index.ts";
 
 export interface SseOptions {
@@ -38,6 +39,7 @@ async function writeEvents(
 ): Promise<void> {
   const wanted = modes && new Set(modes);
   const unwatch = client.watchAccess();
+  countStream(1);
   let keepsUp = true;
   const heart = setInterval(() => {
     if (keepsUp) keepsUp = sink.write(HEARTBEAT);
@@ -65,6 +67,7 @@ async function writeEvents(
   } finally {
     clearInterval(heart);
     unwatch();
+    countStream(-1);
   }
 }
 
