@@ -28,7 +28,7 @@ export function stopGrowth(semi_space: number): void {
 
 /** From this number of open streams on, V8 collects the old generation at smaller sizes. */
 const MANY_STREAMS = 2_000;
-/** In percent of what a collection leaves. V8's default (0) is up to 300 %. */
+/** In percent of what a collection leaves. With 0, V8 decides: the old generation grew from 157 to 492 MB without a collection. */
 const GROWTH_PERCENT = 20;
 
 let streams = 0;
