@@ -8,7 +8,7 @@ export const ROUTER_MUTANTS: readonly Mutant[] = [
     name: "router: a request is counted only until it is sent",
     file: "src/control-plane/router/deployment-router.ts",
     replace: [
-      "await attempt(target, sent !== undefined).finally(() => this.#inFlight.release(target));",
+      "await this.#counted(target, () => attempt(target, sent !== undefined));",
       "await (this.#inFlight.release(target), attempt(target, sent !== undefined));",
     ],
     suites: [suite("switch")],

@@ -126,7 +126,7 @@ export class DeploymentRouter implements Router, BackgroundService {
       const target = this.#acquire(deployment_id, slug, refused);
       const left_ms = deadline - clock.now();
       if (target) {
-        const failure = await attempt(target, sent !== undefined).finally(() => this.#inFlight.release(target));
+        const failure = await this.#counted(target, () => attempt(target, sent !== undefined));
         if (!failure) return;
         this.#logFailure(failure, target, slug);
         if (!failure.wasReused) refused.add(target);
@@ -135,6 +135,15 @@ export class DeploymentRouter implements Router, BackgroundService {
         sent = failure;
       } else if (left_ms > 0) await this.#routes.change(deployment_id, left_ms);
       else throw new ApiError(sent ? "instance_ended" : "no_instance", { slug }, sent?.error);
+    }
+  }
+
+  /** Also releases the target if `send` throws before it returns a promise, because the instance must not receive the request. */
+  async #counted<T>(target: Target, send: () => Promise<T>): Promise<T> {
+    try {
+      return await send();
+    } finally {
+      this.#inFlight.release(target);
     }
   }
 

@@ -26,6 +26,9 @@ export interface Failure {
  */
 const IDLE_MS = 4_000;
 
+/** Characters in a reason phrase that Node.js receives, but throws an error for when it has to send them. */
+const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
+
 /** Time limit for connecting to an instance. */
 const CONNECT_MS = 5_000;
 
@@ -59,7 +62,11 @@ export function relay(call: Call, target: Target, agent: Agent | false): Promise
     if (hasBody(request)) request.pipe(sent);
     else sent.end();
   });
-  sent.once("response", (answer) => pass(answer, call, target));
+  sent.once("response", (answer) => {
+    // Node.js accepts such a status from an instance, but throws when it has to send it.
+    if (Number(answer.statusCode) < 200) sent.destroy(new Error(`The instance sent the status ${answer.statusCode}.`));
+    else pass(answer, call, target);
+  });
   sent.on("error", (error) => {
     failed = error;
   });
@@ -88,7 +95,9 @@ function whenConnected(sent: ClientRequest, ready: () => void): void {
 
 function pass(answer: IncomingMessage, { response, origin }: Call, target: Target): void {
   if (response.destroyed) return;
-  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer, target, origin));
+  const { statusCode = 502, statusMessage = "" } = answer;
+  const reason = UNSENDABLE.test(statusMessage) ? "" : statusMessage;
+  response.writeHead(statusCode, reason, responseHeaders(answer, target, origin));
   // The client must not mistake a broken response for a complete response.
   answer.once("error", () => response.destroy());
   answer.once("close", () => {

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Instance } from "./instance.ts";
 import { ADMIN, ROOT, World } from "./world.ts";
@@ -161,22 +163,19 @@ describe("one request of a client is one request to the instance", () => {
     expect(instance.last.headers).not.toHaveProperty("expect");
   });
 
-  it("a response with contradicting lengths is invalid", async () => {
-    const { createServer } = await import("node:net");
+  it.each([
+    ["contradicting lengths", "200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 502],
+    ["a status below 100", "000 X\r\nContent-Length: 0\r\n\r\n", 502],
+    ["a control character in the reason phrase", "200 O\u0001K\r\nContent-Length: 0\r\n\r\n", 200],
+  ])("a response with %s does not end the service", async (instance_id, answer, status) => {
     const server = createServer((socket) => {
       socket.on("error", () => undefined);
-      socket.once("data", () =>
-        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-      );
+      socket.once("data", () => socket.write(`HTTP/1.1 ${answer}`));
     }).listen(0, "127.0.0.1");
-    await new Promise((resolve) => server.once("listening", resolve));
-    const { port } = server.address() as { port: number };
-    const { path: to } = await world.deployed({
-      instance_id: "odd",
-      address: `http://127.0.0.1:${port}`,
-      api_key: "key",
-    });
-    expect((await world.process.send(to, { method: "POST", headers: ADMIN })).status).toBe(502);
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const { path: to } = await world.deployed({ instance_id, address: `http://127.0.0.1:${port}`, api_key: "key" });
+    expect((await world.process.send(to, { method: "POST", headers: ADMIN })).status).toBe(status);
     server.close();
   });
 });
