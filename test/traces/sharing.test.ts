@@ -97,6 +97,16 @@ describe.each(databases)("a shared run on %s", (database) => {
     expect((await page({ cursor: cursors.next })).runs[0].id).toBe(leaf.id);
   });
 
+  it("answers no question about the rest of its trace", async () => {
+    const { root, first, leaf } = await trace();
+    const [whole, part] = [await share(root), await share(first)];
+    const tree_filter = 'eq(name, "second")';
+    expect(await queried(whole, { filter: 'eq(name, "leaf")', tree_filter })).toEqual([leaf.id]);
+    expect(await queried(part, { tree_filter })).toEqual([]);
+    expect(await queried(part, { trace_filter: 'eq(name, "root")' })).toEqual([]);
+    expect(await queried(part, { tree_filter: 'eq(name, "leaf")' })).toEqual(idsOf([first, leaf]));
+  });
+
   it("shows its attachments as downloads until it is not shared any more", async () => {
     const { root, first, second } = await trace();
     const token = await share(root);

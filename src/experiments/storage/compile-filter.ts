@@ -178,11 +178,11 @@ export const UPLOADED: RunSource = {
 };
 
 /** The condition for `error` must equal the condition of the partial index of failed root runs. */
-const STATUS: Record<string, Where> = {
-  error: sql`r.error is not null`,
-  pending: sql`(r.error is null and r.end_us is null)`,
-  success: sql`(r.error is null and r.end_us is not null)`,
-};
+const STATUS = new Map<unknown, Where>([
+  ["error", sql`r.error is not null`],
+  ["pending", sql`(r.error is null and r.end_us is null)`],
+  ["success", sql`(r.error is null and r.end_us is not null)`],
+]);
 
 /** Without the cast, Postgres would use the type of the column, bigint, for a compared value such as 6.5. */
 const tokens = (of: RawBuilder<number | null>) => column(sql`cast(coalesce(${of}, 0) as double precision)`);
@@ -191,7 +191,7 @@ const tokens = (of: RawBuilder<number | null>) => column(sql`cast(coalesce(${of}
 export const TRACED: RunSource = {
   operands: {
     ...SHARED,
-    status: { equals: (value) => STATUS[String(value)] ?? FALSE, isNull: FALSE, number: sql`null` },
+    status: { equals: (value) => STATUS.get(value) ?? FALSE, isNull: FALSE, number: sql`null` },
     run_type: column(sql`r.run_type`),
     is_root: {
       equals: (value) => (value === true ? sql`r.is_root = 1` : value === false ? sql`r.is_root = 0` : FALSE),

@@ -200,18 +200,28 @@ function matching(tx: Tx, tenant_id: string, search: TraceSearch): Expression<Sq
   // A literal, so that the planner can use the index of roots.
   if (is_root !== undefined) all.push(is_root ? sql`r.is_root = 1` : sql`r.is_root = 0`);
   all.push(...search.filters.map((filter) => compileFilter(tx, filter, TRACED)));
-  for (const filter of search.root_filters) all.push(traceMatches(tx, tenant_id, filter, true));
-  for (const filter of search.tree_filters) all.push(traceMatches(tx, tenant_id, filter, false));
+  const searched = { tenant_id, part: search.part };
+  for (const filter of search.root_filters) all.push(traceMatches(tx, searched, filter, true));
+  for (const filter of search.tree_filters) all.push(traceMatches(tx, searched, filter, false));
   return sql.join(all, sql` and `);
 }
 
-/** Whether a run of the same trace meets a filter. The inner `r` and `e` hide the outer ones. */
-function traceMatches(tx: Tx, tenant_id: string, filter: RunFilter, of_root: boolean): Expression<SqlBool> {
+/**
+ * Whether a run of the same trace meets a filter. The inner `r` and `e` hide the outer ones. Only the searched part counts: a reader of a
+ * shared run must not find out what the rest of the trace contains.
+ */
+function traceMatches(
+  tx: Tx,
+  { tenant_id, part }: { tenant_id: string; part: TreePart | undefined },
+  filter: RunFilter,
+  of_root: boolean,
+): Expression<SqlBool> {
   let query = filteredRuns(tx, [filter])
     .select("r.trace_id")
     .where(sql<boolean>`r.tenant_id = ${tenant_id}`)
     .where(compileFilter(tx, filter, TRACED));
   if (of_root) query = query.where(sql<boolean>`r.is_root = 1`);
+  if (part) query = query.where(isInPart(part));
   return sql`r.trace_id in ${query}`;
 }
 
