@@ -153,6 +153,20 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.json("POST", "/api/v1/runs", { id: a, parent_run_id: a, ...fields })).status).toBe(400);
   });
 
+  it("refuses more than 20 changes of a run, and stores the rest of the body", async () => {
+    const [changed, other] = [run(), run()];
+    const patch = Array.from({ length: 25 }, (_, n) => ({ id: changed.id, extra: { metadata: { [`n${n}`]: n } } }));
+    const answer = await client.json("POST", "/api/v1/runs/batch", { post: [changed, other], patch });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { detail: [{ loc: ["body", changed.id], type: "value_error" }] },
+    });
+    const { extra } = await client.read(changed.id);
+    expect(extra.metadata).toMatchObject({ n0: 0, n18: 18 });
+    expect(extra.metadata).not.toHaveProperty("n19");
+    expect((await client.read(other.id)).name).toBe(other.name);
+  });
+
   it("refuses an invalid dotted order, and stores the rest of the body", async () => {
     const [root, tool] = tree();
     const other = run();

@@ -37,6 +37,9 @@ import type { PriceMaps } from "./usage/price-maps.ts";
 const MAX_RUNS_OF_TRANSACTION = 500;
 const PAUSE_MS = 3;
 
+/** Clients combine the changes of a run in one post and one patch. Each change of `extra` reads and writes all of it: up to 20 MB. */
+const MAX_OPERATIONS_OF_RUN = 20;
+
 /** An OTLP export request without its body. */
 export interface SpansRequest {
   content_type: string;
@@ -142,8 +145,15 @@ export class Ingestion {
   }
 
   async #store(caller: Caller, changes: TraceChanges, is_of_agent = false): Promise<InvalidPart[]> {
-    const refused: InvalidPart[] = [];
-    for (const part of partsOf(changes)) {
+    const counts = new Map<string, number>();
+    const operations = changes.operations.filter(({ id }) => {
+      counts.set(id, (counts.get(id) ?? 0) + 1);
+      return (counts.get(id) as number) <= MAX_OPERATIONS_OF_RUN;
+    });
+    const refused = [...counts].flatMap(([id, count]) =>
+      count > MAX_OPERATIONS_OF_RUN ? [refusal(id, `A request can change a run ${MAX_OPERATIONS_OF_RUN} times.`)] : [],
+    );
+    for (const part of partsOf({ ...changes, operations })) {
       if (part.begins_at > 0) await delay(PAUSE_MS);
       refused.push(...(await this.#commit(caller, async () => part, is_of_agent)));
     }
@@ -164,6 +174,12 @@ export class Ingestion {
     return refused;
   }
 }
+
+const refusal = (id: string, message: string): InvalidPart => ({
+  loc: ["body", id],
+  msg: `Value error, ${message}`,
+  type: "value_error",
+});
 
 /** Splits changes into one part per transaction. Patches come last, because their values take precedence over those of posts. */
 function* partsOf(changes: TraceChanges): Generator<TraceChanges & { begins_at: number }> {
@@ -186,8 +202,7 @@ async function storeChanges(
 ): Promise<{ refused: InvalidPart[]; drafts: RunDraft[] }> {
   const { operations, attachments, feedback } = changes;
   const refused: InvalidPart[] = [];
-  const refuse = (id: string, { message }: ApiError) =>
-    refused.push({ loc: ["body", id], msg: `Value error, ${message}`, type: "value_error" });
+  const refuse = (id: string, { message }: ApiError) => refused.push(refusal(id, message));
   const attempt = async (id: string, work: () => void | Promise<void>) => {
     try {
       await work();
