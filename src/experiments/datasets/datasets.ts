@@ -18,10 +18,11 @@ import {
   findSharedDataset,
   insertDataset,
   listDatasets,
+  lockDataset,
   updateDataset,
 } from "../storage/datasets.ts";
 import { listExamples } from "../storage/examples.ts";
-import { deleteExperiment, experimentsOfDataset, listExperiments } from "../storage/experiments.ts";
+import { deleteExperiment, experimentsOfDataset, listExperiments, lockExperiments } from "../storage/experiments.ts";
 import type { DatasetRow } from "../storage/schema.ts";
 import { assertSchemas } from "./dataset-schemas.ts";
 
@@ -80,8 +81,11 @@ export const datasetOperations = (database: Database) => ({
   async delete(caller: Caller, dataset_id: string): Promise<void> {
     await database.write(async (tx) => {
       const { dataset_no } = await getDataset(tx, caller, dataset_id);
-      for (const { experiment_no } of await experimentsOfDataset(tx, dataset_no))
-        await deleteExperiment(tx, experiment_no);
+      // Examples and runs that other transactions store later would belong to nothing.
+      await lockDataset(tx, dataset_no);
+      const numbers = (await experimentsOfDataset(tx, dataset_no)).map(({ experiment_no }) => experiment_no);
+      await lockExperiments(tx, numbers);
+      for (const experiment_no of numbers) await deleteExperiment(tx, experiment_no);
       await deleteDataset(tx, dataset_no);
     });
   },

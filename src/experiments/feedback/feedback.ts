@@ -87,10 +87,7 @@ async function storeFeedback(
   body: FeedbackCreate,
   { replaces }: { replaces: "same" | "any" },
 ): Promise<FeedbackRow> {
-  const target = await feedbackTarget(tx, caller, body, await runsOfFeedback(tx, caller, [body]));
-  const row = newFeedbackRow(caller.tenant_id, target, body, await readNow(tx));
-  if (row.experiment_no !== 0 && !(await lockExperiment(tx, row.experiment_no)))
-    throw new ApiError("session_not_found");
+  const row = newFeedbackRow(caller.tenant_id, await lockTarget(tx, caller, body), body, await readNow(tx));
   const [taken] = await takenFeedbackIds(tx, [row.feedback_id]);
   if (taken) {
     const mayReplace = taken.tenant_id === row.tenant_id && (replaces === "any" || isSameFeedback(taken, row));
@@ -102,6 +99,16 @@ async function storeFeedback(
   await insertMissingConfigs(tx, caller.tenant_id, [body]);
   await refreshFor(tx, { ...row, traced_run_id: row.run_id });
   return row;
+}
+
+/** Locks the session of the target. While this waits for the lock, the run can be stored, or move to another session. */
+async function lockTarget(tx: Tx, caller: Workspace, body: FeedbackCreate): Promise<FeedbackTarget> {
+  const find = async () => feedbackTarget(tx, caller, body, await runsOfFeedback(tx, caller, [body]));
+  for (let target = await find(), locked = 0; ; target = await find()) {
+    if (target.experiment_no === locked) return target;
+    if (!(await lockExperiment(tx, target.experiment_no))) throw new ApiError("session_not_found");
+    locked = target.experiment_no;
+  }
 }
 
 /** Whether both are about the same run or session and have the same key. The session of a run may have changed. */

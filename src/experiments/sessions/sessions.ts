@@ -13,6 +13,7 @@ import {
   findExperimentByName,
   insertExperiment,
   listExperiments,
+  lockExperiment,
   updateExperiment,
 } from "../storage/experiments.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
@@ -67,14 +68,17 @@ export const sessionOperations = (database: Database) => ({
         default_dataset_id: body.default_dataset_id ?? null,
         stats: NO_STATS,
       });
-      if (!created) throw new ApiError("session_exists");
-      return sessionRecord(tx, created, false);
+      // Another transaction has created it since.
+      const other = !created && upsert ? await findExperimentByName(tx, caller.tenant_id, name) : undefined;
+      const row = created ?? other;
+      if (!row) throw new ApiError("session_exists");
+      return sessionRecord(tx, row, false);
     });
   },
 
   async update(caller: Caller, session_id: string, body: SessionUpdate): Promise<Session> {
     return writeUnique(database, async (tx) => {
-      const before = await getExperiment(tx, caller, session_id);
+      const before = await lockSession(tx, caller, session_id);
       refuseExpiry(body, before.dataset_no !== null);
       const taken = body.name === undefined ? undefined : await findExperimentByName(tx, caller.tenant_id, body.name);
       if (taken && taken.experiment_no !== before.experiment_no) throw new ApiError("session_exists");
@@ -94,12 +98,20 @@ export const sessionOperations = (database: Database) => ({
 
   async delete(caller: Caller, session_id: string): Promise<void> {
     await database.write(async (tx) => {
-      const experiment = await getExperiment(tx, caller, session_id);
       await clearBaseline(tx, caller.tenant_id, session_id);
-      await deleteExperiment(tx, experiment.experiment_no);
+      // Ingestion locks the session, too: runs that are stored later would belong to no session.
+      const { experiment_no } = await lockSession(tx, caller, session_id);
+      await deleteExperiment(tx, experiment_no);
     });
   },
 });
+
+async function lockSession(tx: Tx, caller: Caller, session_id: string): Promise<ExperimentRow> {
+  const { experiment_no } = await getExperiment(tx, caller, session_id);
+  const locked = await lockExperiment(tx, experiment_no);
+  if (!locked) throw new ApiError("session_not_found");
+  return locked;
+}
 
 function refuseExpiry({ trace_tier }: SessionUpdate, is_experiment: boolean): void {
   if (is_experiment && trace_tier === "shortlived") throw new ApiError("experiment_expires");

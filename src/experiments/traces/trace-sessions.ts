@@ -59,10 +59,17 @@ export class TraceSessions {
       if (fields.session_id !== undefined) ids.add(fields.session_id);
       else if (name !== undefined && !starts.has(name)) starts.set(name, fields.start_time ?? now_ms * 1000);
     }
-    const named = await findOrCreate(tx, caller, starts);
-    const found = [...named, ...(await experimentsById(tx, caller.tenant_id, [...ids]))];
-    const locked = await lockExperiments(tx, [...found.map(({ experiment_no }) => experiment_no), ...numbers]);
-    for (const row of locked) {
+    const found = await experimentsById(tx, caller.tenant_id, [...ids]);
+    let named: ExperimentRow[];
+    let locked: Map<number, ExperimentRow>;
+    // A session that another transaction deletes before it is locked is created again.
+    do {
+      named = await findOrCreate(tx, caller, starts);
+      const wanted = [...named, ...found].map(({ experiment_no }) => experiment_no);
+      const rows = await lockExperiments(tx, [...wanted, ...numbers]);
+      locked = new Map(rows.map((row) => [row.experiment_no, row]));
+    } while (named.some(({ experiment_no }) => !locked.has(experiment_no)));
+    for (const row of locked.values()) {
       sessions.#byId.set(row.experiment_id, row);
       sessions.#byName.set(row.name, row);
       sessions.#byNumber.set(row.experiment_no, row);
