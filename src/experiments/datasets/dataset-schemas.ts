@@ -6,13 +6,29 @@ import { StepBudget } from "./schema-check.ts";
 
 const FIELDS = { inputs: "inputs_schema_definition", outputs: "outputs_schema_definition" } as const;
 
+/** The schemas of the datasets of a request, whose checks share one limit of steps. */
+export class SchemaChecks {
+  readonly #budget = new StepBudget();
+  readonly #schemas = new Map<number, DatasetSchemas>();
+
+  of(dataset: DatasetRow): DatasetSchemas {
+    const schemas = this.#schemas.get(dataset.dataset_no) ?? new DatasetSchemas(dataset, this.#budget);
+    this.#schemas.set(dataset.dataset_no, schemas);
+    return schemas;
+  }
+}
+
 /** The JSON schemas of a dataset. New and changed examples must match them; an example without outputs matches any schema of outputs. */
-export class DatasetSchemas {
+class DatasetSchemas {
   readonly #schemas: { field: keyof typeof FIELDS; schema: JsonSchema }[];
 
-  readonly #budget = new StepBudget();
+  readonly #budget: StepBudget;
 
-  constructor({ inputs_schema, outputs_schema }: Pick<DatasetRow, "inputs_schema" | "outputs_schema">) {
+  constructor(
+    { inputs_schema, outputs_schema }: Pick<DatasetRow, "inputs_schema" | "outputs_schema">,
+    budget: StepBudget,
+  ) {
+    this.#budget = budget;
     const given = [
       { field: "inputs", text: inputs_schema },
       { field: "outputs", text: outputs_schema },

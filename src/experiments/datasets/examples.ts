@@ -20,6 +20,7 @@ import {
   type VersionedExample,
 } from "../storage/examples.ts";
 import type { DatasetRow } from "../storage/schema.ts";
+import { SchemaChecks } from "./dataset-schemas.ts";
 import { changeMetadata } from "./example-metadata.ts";
 import { type FormBody, readExampleForm, toExampleChanges, toNewExamples } from "./form.ts";
 import {
@@ -86,8 +87,7 @@ export const exampleOperations = (database: Database) => ({
   async patch(caller: Caller, dataset_id: string, ...form: FormBody): Promise<ExampleIds> {
     const changes = toExampleChanges(readExampleForm(form));
     return database.write(async (tx) => {
-      const { dataset_no } = await getDataset(tx, caller, dataset_id);
-      return toIds(await changeAll(tx, caller, changes, dataset_no));
+      return toIds(await changeAll(tx, caller, changes, await getDataset(tx, caller, dataset_id)));
     });
   },
 
@@ -96,14 +96,15 @@ export const exampleOperations = (database: Database) => ({
     const parts = readExampleForm(form);
     return writeUnique(database, async (tx) => {
       const rows: VersionedExample[] = [];
+      const checks = new SchemaChecks();
       for (const part of parts) {
         const dataset_id = uuidOrHex.safeParse(part.body.dataset_id);
         if (!dataset_id.success) throw missingDataset(part.id);
         const dataset = await lockOfDataset(tx, caller, dataset_id.data);
         const known = await findExample(tx, caller.tenant_id, part.id);
         if (known && known.deleted === 0)
-          rows.push(...(await changeAll(tx, caller, toExampleChanges([part]), dataset.dataset_no)));
-        else rows.push(...(await addExamples(tx, caller, dataset, toNewExamples([part]))));
+          rows.push(...(await changeAll(tx, caller, toExampleChanges([part]), { ...dataset, checks })));
+        else rows.push(...(await addExamples(tx, caller, dataset, toNewExamples([part]), checks)));
       }
       return toIds(rows);
     });
@@ -180,14 +181,14 @@ async function changeAll(
   tx: Tx,
   caller: Caller,
   changes: ExampleChange[],
-  dataset_no?: number,
+  { dataset_no, checks = new SchemaChecks() }: { dataset_no?: number; checks?: SchemaChecks } = {},
 ): Promise<VersionedExample[]> {
   const changed: VersionedExample[] = [];
   for (const { id, ...change } of changes) {
     const example = await lockExample(tx, caller, id);
     const isElsewhere = dataset_no !== undefined && example.dataset_no !== dataset_no;
     if (example.deleted === 1 || isElsewhere) throw new ApiError("example_not_found");
-    changed.push(await changeExample(tx, example, change));
+    changed.push(await changeExample(tx, example, change, checks));
   }
   return changed;
 }

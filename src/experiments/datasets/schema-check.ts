@@ -147,7 +147,8 @@ function valueMessages(schema: JsonObject, value: unknown, budget: StepBudget): 
     limit("exclusiveMaximum", (bound) => value >= bound);
     limit("multipleOf", (bound) => !isMultiple(value, bound));
   } else if (typeof value === "string") {
-    const length = [...value].length;
+    budget.spend(value.length);
+    const { length } = s.minLength === undefined && s.maxLength === undefined ? value : [...value];
     limit("minLength", (bound) => length < bound);
     limit("maxLength", (bound) => length > bound);
   } else if (Array.isArray(value)) {
@@ -155,18 +156,17 @@ function valueMessages(schema: JsonObject, value: unknown, budget: StepBudget): 
     limit("maxItems", (bound) => value.length > bound);
     if (schema.uniqueItems === true && new Set(value.map(textOf)).size < value.length)
       messages.push("must not contain duplicate items");
-  } else if (isObject(value)) messages.push(...objectMessages(schema, value, limit));
+  } else if (isObject(value)) {
+    const size = Object.keys(value).length;
+    budget.spend(size + ((schema.required as string[] | undefined)?.length ?? 0));
+    limit("minProperties", (bound) => size < bound);
+    limit("maxProperties", (bound) => size > bound);
+    messages.push(...missingProperties(schema, value));
+  }
   return messages;
 }
 
-function objectMessages(
-  schema: JsonObject,
-  value: JsonObject,
-  limit: (name: string, isViolated: (bound: number) => boolean) => void,
-): string[] {
-  const size = Object.keys(value).length;
-  limit("minProperties", (bound) => size < bound);
-  limit("maxProperties", (bound) => size > bound);
+function missingProperties(schema: JsonObject, value: JsonObject): string[] {
   const isMissing = (name: string) => !Object.hasOwn(value, name);
   const missing = ((schema.required as string[] | undefined) ?? []).filter(isMissing);
   const dependent = Object.entries((schema.dependentRequired as Record<string, string[]> | undefined) ?? {});

@@ -21,7 +21,7 @@ import type { DatasetRow, ExampleRow, ExampleVersionRow } from "../storage/schem
 import { attachmentsOf, findTraceRun } from "../storage/traces/trace-search.ts";
 import { readAttachment } from "../storage/traces/traces.ts";
 import { digestOf } from "../upload/staging.ts";
-import { DatasetSchemas } from "./dataset-schemas.ts";
+import { SchemaChecks } from "./dataset-schemas.ts";
 import {
   addAttachments,
   changeAttachments,
@@ -34,27 +34,38 @@ import { extractSplit } from "./example-metadata.ts";
 export type NewExample = ExampleCreate & { attachments?: NewAttachment[] };
 export type ExampleChange = ExampleUpdate & { id: string; attachments?: NewAttachment[] };
 
+/** Inputs and outputs that a request copies from runs are in memory together. A request of 1 MB can name 10,000 runs of 20 MB. */
+const MAX_COPIED_CHARS = 200_000_000;
+
 /** Adds examples to a dataset. The caller has locked the dataset in the same transaction. */
 export async function addExamples(
   tx: Tx,
   caller: Caller,
   dataset: DatasetRow,
   bodies: NewExample[],
+  checks = new SchemaChecks(),
 ): Promise<VersionedExample[]> {
   if (dataset.externally_managed === 1) throw new ApiError("dataset_is_managed", { name: dataset.name });
   const deleted = await findDeleted(tx, caller, dataset, bodies);
-  const schemas = new DatasetSchemas(dataset);
+  const schemas = checks.of(dataset);
   // All examples get the same time, so that lists sorted by time keep the order of the request.
   const now = await readNow(tx);
   const examples: ExampleRow[] = [];
   const versions: ExampleVersionRow[] = [];
   const indexes: number[] = [];
+  let copied_chars = 0;
   for (const [index, body] of bodies.entries()) {
     const complete = await withSourceRun(tx, caller, body);
     schemas.check(complete, ["body", body.id ?? index]);
     const before = deleted.get(body.id);
     const example_index = before?.example_index ?? dataset.next_example_index + examples.length;
     const { example, version } = newExample(dataset, example_index, complete, now);
+    if (body.use_source_run_io) copied_chars += version.inputs.length + (version.outputs?.length ?? 0);
+    if (copied_chars > MAX_COPIED_CHARS)
+      throw invalidValue(
+        ["body", body.id ?? index],
+        `one request can copy at most ${MAX_COPIED_CHARS} characters from runs: add the examples in several requests`,
+      );
     indexes.push(example_index);
     if (before) versions.push(await restoredVersion(tx, before, example, version));
     else {
@@ -78,10 +89,11 @@ export async function changeExample(
   tx: Tx,
   example: ExampleRow,
   { attachments = [], attachments_operations, ...change }: Omit<ExampleChange, "id">,
+  checks: SchemaChecks,
 ): Promise<VersionedExample> {
   const { dataset_no, example_index } = example;
   const [dataset] = await datasetsByNo(tx, [dataset_no]);
-  new DatasetSchemas(dataset as DatasetRow).check(change, ["body", example.example_id]);
+  checks.of(dataset as DatasetRow).check(change, ["body", example.example_id]);
   const version = await addVersion(tx, example, change);
   if (attachments_operations || attachments.length > 0)
     await changeAttachments(tx, example, version, attachments, attachments_operations);
