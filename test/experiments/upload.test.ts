@@ -247,13 +247,17 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
       expect(a.id).not.toBe(b.id);
     });
 
-    it("and changed inputs makes a new version; the old run keeps its own", async () => {
+    it("and changed inputs makes a new version in the same splits; the old run keeps its own", async () => {
       const first = documented();
       const one = (await upload(first)).body;
+      const examples = (await get(`/api/v1/examples?dataset=${one.dataset.id}`)).map(({ id }: { id: string }) => id);
+      const splits = `/api/v1/datasets/${one.dataset.id}/splits`;
+      expect((await service.request("PUT", splits, { split_name: "hard", examples })).status).toBe(200);
       const results = first.results.map((row) => ({ ...row, inputs: { country: "Peru" } }));
       await upload({ ...documented(), dataset_name: first.dataset_name, results });
       const [example] = await get(`/api/v1/examples?dataset=${one.dataset.id}`);
       expect(example.inputs).toEqual({ country: "Peru" });
+      expect(await get(`/api/v1/examples?dataset=${one.dataset.id}&splits=hard`)).toHaveLength(examples.length);
       expect((await get(`/api/v1/datasets/${one.dataset.id}`)).example_count).toBe(2);
       const { runs } = (await service.request("POST", "/api/v1/runs/query", { session: [one.experiment.id] })).body;
       expect(runs.map((run: { inputs: unknown }) => run.inputs)).toContainEqual({ country: "France" });

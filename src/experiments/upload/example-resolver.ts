@@ -1,6 +1,6 @@
 import type { Tx } from "../../platform/database/database.ts";
 import { idOfName } from "../../platform/lib/ids.ts";
-import { examplesBy, insertExamples, setExampleVersion, takenExampleIds } from "../storage/examples.ts";
+import { examplesAt, examplesBy, insertExamples, setExampleVersion, takenExampleIds } from "../storage/examples.ts";
 import type { DatasetRow, ExampleRow, ExampleVersionRow } from "../storage/schema.ts";
 import type { StagedRow } from "./staging.ts";
 
@@ -54,6 +54,13 @@ export class ExampleResolver {
       tenant_id,
       ids.filter((id) => !stored.has(id)),
     );
+    const changed = ids.flatMap((id) => {
+      const old = stored.get(id);
+      return old && old.deleted === 0 && old.digest !== firstRows.get(id)?.digest ? [old.example_index] : [];
+    });
+    const kept = new Map(
+      (await examplesAt(this.#tx, this.#dataset.dataset_no, changed)).map((each) => [each.example_index, each]),
+    );
     const examples: ExampleRow[] = [];
     const versions: ExampleVersionRow[] = [];
     for (const row_id of ids) {
@@ -61,7 +68,7 @@ export class ExampleResolver {
       const old = stored.get(row_id);
       const example = old ? await this.#updatedExample(old, row) : this.#newExample(row, taken);
       if (!old) examples.push(example);
-      if (example.version !== old?.version) versions.push(versionOf(example, row));
+      if (example.version !== old?.version) versions.push(versionOf(example, row, kept.get(example.example_index)));
       this.#resolved.set(row_id, { example_index: example.example_index, version: example.version, runs: 0 });
     }
     await insertExamples(this.#tx, examples, versions);
@@ -110,17 +117,19 @@ export class ExampleResolver {
   }
 }
 
+/** @param kept the version before, whose metadata and splits an upload does not change */
 const versionOf = (
   { dataset_no, example_index, version, modified_at }: ExampleRow,
   row: StagedRow,
+  kept: Pick<ExampleVersionRow, "metadata" | "splits"> | undefined,
 ): ExampleVersionRow => ({
   dataset_no,
   example_index,
   version,
   inputs: row.inputs,
   outputs: row.expected,
-  metadata: null,
-  splits: "[]",
+  metadata: kept?.metadata ?? null,
+  splits: kept?.splits ?? "[]",
   deleted: 0,
   created_at: modified_at,
 });

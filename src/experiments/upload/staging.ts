@@ -98,7 +98,9 @@ export class Staging {
 
   #spill(): void {
     this.#file ??= openUnlinked();
-    if (this.#lines.length > 0) writeSync(this.#file, Buffer.concat(this.#lines));
+    const data = Buffer.concat(this.#lines);
+    // On a full disk, the first call writes a part, and only the next one fails.
+    for (let written = 0; written < data.length; ) written += writeSync(this.#file, data, written);
     this.#lines = [];
     this.#bytes = 0;
   }
