@@ -70,6 +70,7 @@ export const LM_EVAL_CHOICES = `${jsonl(
     word_perplexity: [-12.5, 3],
   },
 )}{"doc_id": 2, "doc": {"query": "NaN or \\"Infinity\\"?"}, "target": "x", "arguments": [["q"]], "resps": [["y"]], "filtered_resps": ["y"], "acc": NaN, "bleu": -Infinity}
+{"doc_id": 3, "doc": {"query": "3 - 1?"}, "target": "1", "arguments": [["q", " 1"], ["q", " 2"]], "resps": [], "filtered_resps": [[-Infinity, false], [-0.5, true]], "acc": 1}
 `;
 
 const result = (fields: object): object => ({

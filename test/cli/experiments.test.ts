@@ -268,6 +268,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         [{ output: "1" }, { output: "1", choice: " blue", loglikelihoods: [-4.25, -0.5] }],
         [{ output: "0" }, { output: "1", choice: " blue", loglikelihoods: [-3.5, -1.5] }],
         [{ output: "x" }, { output: "y" }],
+        [{ output: "1" }, { output: "1", choice: " 2", loglikelihoods: [null, -0.5] }],
       ]);
       expect(rows[0].evaluation_scores).toEqual([
         { key: "acc", score: 1 },

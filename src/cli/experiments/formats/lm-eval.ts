@@ -106,8 +106,11 @@ function rowOf(sample: JsonObject, scores = scoresOf(sample)): JsonObject {
   };
 }
 
-/** The log-likelihood of a continuation, and whether greedy decoding produces it. Newer versions write both as strings. */
-type Likelihood = [likelihood: number | string, is_greedy: boolean | string];
+/**
+ * The log-likelihood of a continuation, and whether greedy decoding produces it. Newer versions write both as strings. Null is the
+ * `-Infinity` of older versions, which is not JSON.
+ */
+type Likelihood = [likelihood: number | string | null, is_greedy: boolean | string];
 
 /**
  * Returns the expected and actual outputs of a sample. For multiple choice, the actual `output` is the index of the choice with the highest
@@ -117,7 +120,7 @@ function outputsOf(sample: JsonObject): { expected: JsonObject; actual: JsonObje
   const filtered = Array.isArray(sample.filtered_resps) ? sample.filtered_resps : [];
   const expected = { output: sample.target };
   if (!filtered.every(isLikelihood) || filtered.length === 0) return { expected, actual: generated(sample, filtered) };
-  const all = filtered.map(([likelihood]) => Number(likelihood));
+  const all = filtered.map(([likelihood]) => (likelihood === null ? Number.NEGATIVE_INFINITY : Number(likelihood)));
   const [only] = filtered;
   if (filtered.length === 1 && only) return { expected, actual: { loglikelihood: all[0], is_greedy: isTrue(only[1]) } };
   // For this metric, the second half of the requests repeats the choices without the question.
@@ -137,8 +140,9 @@ function generated(sample: JsonObject, filtered: unknown[]): JsonObject {
   return JSON.stringify(output) === JSON.stringify(response) ? { output } : { output, response };
 }
 
-/** Returns the index of the correct choice. The target is this index or the text of the choice. */
+/** Returns the index of the correct choice. The target is this index, which choices such as "1" and "2" may contain, too, or the text. */
 function indexOf(target: unknown, choices: unknown[]): unknown {
+  if (/^\d+$/.test(String(target)) && Number(target) < choices.length) return target;
   const index = choices.findIndex((choice) => String(choice).trim() === String(target).trim());
   return index === -1 ? target : index;
 }
