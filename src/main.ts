@@ -123,8 +123,12 @@ export async function startThreadmill(
     catalog.failures = failures;
     return withOtherFailures(failures, isWorker ? undefined : app_host, ui_bundles);
   });
+  // `serve` ends if a part fails to load. Runs that it had claimed would end with that error instead of waiting for the corrected code.
+  const claimable = config.command === "serve" ? loaded : Promise.resolve({});
   // A caller may ignore `loaded`; its rejection must not end the process.
-  loaded.catch(() => undefined);
+  void claimable
+    .then((failures) => Object.keys(failures).length === 0 && engine.startClaiming())
+    .catch(() => undefined);
   const type_schemas = new TypeSchemaReader({
     project_dir: config.project_dir,
     timeout_ms: config.schema_timeout_ms,

@@ -206,6 +206,28 @@ describe("a graph that cannot be loaded", () => {
     expect(stderr).toContain("graphs.bad could not be loaded (RangeError: at load)");
   });
 
+  it("leaves the runs of an earlier process in the queue until the code is corrected", async () => {
+    project = createProject({ ...GOOD, "good.mjs": oneNodeGraph("one", 3_600_000) });
+    const first = await start("serve", { N_JOBS_PER_WORKER: "1" });
+    const body = { assistant_id: "good", input: {} };
+    // More than the service executes at once.
+    for (let n = 0; n < 20; n++) await post(first, "/runs", body);
+    const { thread_id } = (await post(first, "/threads", {})).body;
+    const { run_id } = (await post(first, `/threads/${thread_id}/runs`, body)).body;
+    first.child.kill("SIGKILL");
+    await first.ended;
+    // Long enough for a claim, as the import of large packages is.
+    project.write("good.mjs", `await new Promise((resolve) => setTimeout(resolve, 2_000)); ${files["bad.mjs"]}`);
+    const flags = ["--config", project.config, "--data", project.data, "--port", "0"];
+    expect((await runCli(["serve", ...flags])).status).toBe(2);
+    project.write("good.mjs", oneNodeGraph("two"));
+    const { url } = await start();
+    const run = `${url}/threads/${thread_id}/runs/${run_id}`;
+    expect(await (await fetch(`${run}/join`)).json()).toEqual({ answer: "two" });
+    const events = await (await fetch(`${run}/stream`, { headers: { "last-event-id": "-1" } })).text();
+    expect(events.match(/(?<="attempt":)\d+/g)).toEqual(["1"]);
+  });
+
   it("keeps serve from starting, even if it is the HTTP app", async () => {
     const langgraph = { graphs: { good: "./good.mjs:graph" }, http: { app: "./bad.mjs:app" } };
     project = createProject({ ...GOOD, ...files, "langgraph.json": JSON.stringify(langgraph) });

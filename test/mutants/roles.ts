@@ -25,7 +25,7 @@ export const ROLE_MUTANTS: readonly Mutant[] = [
   {
     name: "roles: an API process executes runs",
     file: "src/agent-server/engine/engine.ts",
-    replace: ['if (settings.role !== "api") {', "{"],
+    replace: ['return this.#options.settings.role !== "api";', "return true;"],
     suites,
   },
   {

@@ -146,15 +146,21 @@ export class Engine {
     ];
   }
 
-  /** Starts the graph hosts, and claims runs while no other rollout is active; with the role `api` neither. */
+  /** Starts everything except {@link startClaiming}. With the role `api`, no graph host is started. */
   async start(): Promise<void> {
-    const { database, settings } = this.#options;
+    const { database } = this.#options;
     if (database.read.dialect.name === "sqlite") while (await this.#rescue.rescueLost());
-    if (settings.role !== "api") {
-      this.#pool.start();
-      this.#worker.start();
-    }
+    if (this.#executesRuns) this.#pool.start();
     for (const service of this.#maintenance) service.start();
+  }
+
+  /** Claims runs while no other rollout is active; not with the role `api`. Has no effect after {@link stop}. */
+  startClaiming(): void {
+    if (this.#executesRuns) this.#worker.start();
+  }
+
+  get #executesRuns(): boolean {
+    return this.#options.settings.role !== "api";
   }
 
   /** Error messages of the graphs that failed to load, by graph id. With the role `api`, no graphs are loaded. */

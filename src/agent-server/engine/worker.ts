@@ -39,7 +39,7 @@ export class Worker implements BackgroundService, PoolListener {
   #turn = FIRST_TURN;
   readonly #heartbeat: BackgroundService;
   readonly #polling: BackgroundService;
-  #state: "idle" | "scheduled" | "claiming" | "stopped" = "idle";
+  #state: "created" | "idle" | "scheduled" | "claiming" | "stopped" = "created";
   /** The request for the next claim. "check" reads the queue before the claim. */
   #request: "none" | "check" | "claim" = "none";
   readonly #idle = new Signal();
@@ -57,6 +57,8 @@ export class Worker implements BackgroundService, PoolListener {
   }
 
   start(): void {
+    if (this.#state === "stopped") return;
+    this.#state = "idle";
     const { hints } = this.#options.database;
     this.#unlisten.push(
       hints.listen("runs", ({ in_ms, isNew }) => (in_ms ? this.#wakeIn(in_ms) : this.wake(isNew))),
@@ -98,7 +100,7 @@ export class Worker implements BackgroundService, PoolListener {
   wake(isCertain = false): void {
     if (isCertain) this.#request = "claim";
     else if (this.#request === "none") this.#request = "check";
-    if (this.#state === "claiming" || this.#state === "stopped") return;
+    if (this.#state === "created" || this.#state === "claiming" || this.#state === "stopped") return;
     if (isCertain) void this.#claimAll();
     else if (this.#state === "idle") this.#schedule();
   }
