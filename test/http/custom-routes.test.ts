@@ -108,7 +108,11 @@ describe("an app of Hono", () => {
     api = await start(
       { "app.mjs": HONO },
       { app: "./app.mjs:app" },
-      { inline: false, env: { API_KEYS: KEY, HTTP_MAX_REQUEST_BODY_BYTES: "300000" } },
+      {
+        inline: false,
+        env: { API_KEYS: KEY, HTTP_MAX_REQUEST_BODY_BYTES: "300000" },
+        intervals: { sse_heartbeat_ms: 100 },
+      },
     );
     url = await api.service.listen();
   });
@@ -153,6 +157,18 @@ describe("an app of Hono", () => {
       KEYED,
     );
     expect(events.text).toContain('"answer":"one"');
+  });
+
+  it("keeps an idle stream behind its middleware open with heartbeats", async () => {
+    const { thread_id } = (await api.send("POST", "/threads", {}, KEYED)).body;
+    const controller = new AbortController();
+    const { body } = await fetch(`${url}/threads/${thread_id}/stream`, { headers: KEYED, signal: controller.signal });
+    let text = "";
+    for await (const chunk of body as ReadableStream<Uint8Array>) {
+      text += new TextDecoder().decode(chunk);
+      if (text.split(": heartbeat").length > 3) break;
+    }
+    controller.abort();
   });
 
   it("gets bodies of any type and size up to the limit, and no larger ones", async () => {

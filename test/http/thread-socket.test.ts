@@ -115,6 +115,28 @@ describe("the WebSocket of a thread", () => {
     connection.socket.close();
   });
 
+  it("gives several subscriptions that arrive together the events from their position on", async () => {
+    const thread_id = await api.newThread();
+    const connection = await open(thread_id);
+    await connection.command(1, "subscription.subscribe", { channels: ["lifecycle"] });
+    await connection.command(2, "run.start", { assistant_id: "chain", input: { steps: ["in"] } });
+    await connection.until("the end of the run", () => connection.rootEvents().includes("completed"));
+    for (const [id, channel] of [
+      [3, "updates"],
+      [4, "values"],
+    ] as const)
+      connection.socket.send(
+        JSON.stringify({ id, method: "subscription.subscribe", params: { channels: [channel], since: 0 } }),
+      );
+    await connection.until(
+      "the last values",
+      ({ method, params }) => method === "values" && params.data.steps.length === 4,
+    );
+    expect(connection.messages.filter(({ method }) => method === "updates")).toHaveLength(3);
+    expect(connection.rootEvents()).toEqual(["running", "completed"]);
+    connection.socket.close();
+  });
+
   it("sends the events of a delayed run that starts after later runs, also to subscriptions that begin there", async () => {
     const thread_id = await api.newThread();
     const delayed = await api.newRun(thread_id, { assistant_id: "chain", input: { steps: [] }, after_seconds: 5 });
@@ -212,6 +234,21 @@ describe("the WebSocket of a thread", () => {
     expect(await connection.closed).toEqual([4401, expect.anything()]);
     expect(connection.messages.at(-1)).toMatchObject({ id: null, error: "permission_denied" });
     await closed.stop();
+  });
+
+  it("waits for the pongs of a slow client, and is closed for one that sends none", async () => {
+    const slow = await Scenario.start("sqlite", {}, { intervals: { sse_heartbeat_ms: 50 } });
+    const at = `${await slow.service.listen()}/threads/${crypto.randomUUID()}/stream/events`;
+    const socket = new WebSocket(at.replace("http", "ws"), { autoPong: false });
+    const closed = once(socket, "close");
+    let pings = 0;
+    socket.on("ping", () => {
+      pings += 1;
+      if (pings % 3 === 0 && pings <= 9) socket.pong();
+    });
+    expect(await closed).toEqual([1006, expect.anything()]);
+    expect(pings).toBeGreaterThan(9);
+    await slow.stop();
   });
 
   it("is closed for a restart when the service stops", async () => {

@@ -41,9 +41,15 @@ async function writeEvents(
   const unwatch = client.watchAccess();
   countStream(1);
   let keepsUp = true;
-  const heart = setInterval(() => {
-    if (keepsUp) keepsUp = sink.write(HEARTBEAT);
-  }, heartbeat_ms);
+  const beat = async () => {
+    if (!keepsUp) return;
+    keepsUp = sink.write(HEARTBEAT);
+    if (keepsUp) return;
+    await sink.drained(client.signal);
+    keepsUp = true;
+  };
+  // After an error, there is no reader.
+  const heart = setInterval(() => void beat().catch(() => undefined), heartbeat_ms);
   try {
     for await (const events of batches) {
       const text = formatter.textOf(wanted ? events.filter(({ event }) => isOfMode(event, wanted)) : events);

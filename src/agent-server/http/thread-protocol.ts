@@ -11,7 +11,7 @@ import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import { eventSelection, type ProtocolCommand, protocolCommand } from "../contract/thread-protocol.ts";
 import type { StreamedEvent } from "../engine/index.ts";
-import { CommandError, errorResponse, parsed } from "../protocols/thread-protocol/command-error.ts";
+import { CommandError, errorEvent, errorResponse, parsed } from "../protocols/thread-protocol/command-error.ts";
 import type { Sender, ThreadCommands } from "../protocols/thread-protocol/commands.ts";
 import { type ProtocolEvent, selector } from "../protocols/thread-protocol/protocol-events.ts";
 import { isPythonClient } from "../protocols/thread-protocol/python-client.ts";
@@ -112,12 +112,6 @@ async function* untilDeleted(
   yield [errorEvent(new CommandError("unknown_error", "The thread was deleted."))];
 }
 
-/** An error that ends a stream. It belongs to no command. */
-const errorEvent = (error: CommandError): StreamedEvent => ({
-  event: "error",
-  data: JSON.stringify(errorResponse(null, error)),
-});
-
 interface ThreadSocketOptions {
   caller: Caller;
   thread_id: string;
@@ -134,6 +128,7 @@ interface ThreadSocketOptions {
 }
 
 const MAX_SUBSCRIPTIONS = 100;
+const MAX_MISSED_PONGS = 4;
 
 /** A code from 4000 is 4000 plus the HTTP status. Clients do not connect again after most codes for 4xx. */
 const CLOSE_CODES = { access_ended: 4401, not_found: 4404 };
@@ -225,7 +220,8 @@ class ThreadSocket {
       this.#reader.abort(new Error("Another reader begins earlier."));
       for (const subscription of this.#subscriptions.values()) subscription.seen ??= this.#position;
       this.#reader = reader;
-      this.#position ??= after;
+      // Not the old position: another subscription may begin before this reader has delivered anything.
+      this.#position = after;
       void this.#stream(events, reader.signal);
     } else {
       // A delayed run can start after later ones: its events have lower numbers, so `seen` is set only while events are repeated.
@@ -294,15 +290,19 @@ class ThreadSocket {
     this.#socket.close(CLOSE_CODES.access_ended, "Access has ended.");
   }
 
-  /** Proxies close idle connections, and a client that has vanished does not answer. */
+  /** Proxies close idle connections. A client that has vanished takes no data and answers no ping. */
   #startHeartbeat(): () => void {
-    let isAlive = true;
+    let missed = 0;
+    let queued = 0;
     this.#socket.on("pong", () => {
-      isAlive = true;
+      missed = 0;
     });
     const timer = setInterval(() => {
-      if (!isAlive) return this.#socket.terminate();
-      isAlive = false;
+      const { bufferedAmount } = this.#socket;
+      // A slow client answers after the data before the ping. While a command is executed, answers are not read.
+      if (bufferedAmount < queued || (this.#commands > 0 && !this.#delivery)) missed = 0;
+      else if (++missed > MAX_MISSED_PONGS) return this.#socket.terminate();
+      queued = bufferedAmount;
       this.#socket.ping();
     }, this.#options.heartbeat_ms);
     return () => clearInterval(timer);

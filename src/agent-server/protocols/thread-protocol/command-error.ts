@@ -1,5 +1,6 @@
 import { ApiError } from "../../../platform/errors.ts";
 import type { ProtocolErrorCode, ProtocolResponse } from "../../contract/thread-protocol.ts";
+import type { StreamedEvent } from "../../engine/index.ts";
 
 /** The failure of a command, which its response contains. */
 export class CommandError extends Error {
@@ -38,6 +39,12 @@ export function errorResponse(id: number | null, error: unknown): ProtocolRespon
   const { code, message } = toCommandError(error);
   return { type: "error", id, error: code, message };
 }
+
+/** Returns the event for an error that ends a stream and belongs to no command. */
+export const errorEvent = (error: CommandError): StreamedEvent => ({
+  event: "error",
+  data: JSON.stringify(errorResponse(null, error)),
+});
 
 function toCommandError(error: unknown): CommandError {
   if (error instanceof CommandError) return error;
