@@ -6,11 +6,11 @@ import { INVALID_PATH, type ItemPut, TEXT_PATH } from "../contract/store.ts";
 import type { EmbedQuery } from "../graph-hosts/host-store.ts";
 import { queryFailure } from "../graph-hosts/query-host.ts";
 import type { StoreItemRow } from "../storage/schema.ts";
-import { type ItemFilter, itemId } from "../storage/store/items.ts";
+import { findItems, type ItemFilter, type ItemKey, itemId } from "../storage/store/items.ts";
 import {
   countVectors,
   fillEmbeddings,
-  findItemsOfVectors,
+  findKeysOfVectors,
   findNearest,
   lastVectorNo,
   listVectors,
@@ -22,6 +22,7 @@ import type { Nearest, VectorOperations } from "./vector-search-thread.ts";
 export type Embed = (query: EmbedQuery) => Promise<Float32Array>;
 
 export type ScoredRow = StoreItemRow & { score?: number };
+type ScoredKey = ItemKey & { score: number };
 
 /** Maximum number of texts in a write. Each text is stored as one vector. */
 const MAX_TEXTS = 1_000;
@@ -77,8 +78,8 @@ export class SemanticIndex {
       const wanted = offset + limit;
       for (let checked = wanted * 2 + FIRST_CHECK; ; checked *= 4) {
         const { numbers, scores } = await nearest(filter.prefix, vector, checked);
-        const rows = await this.#rowsOf(filter, numbers, scores);
-        if (rows.length >= wanted || numbers.length < checked) return rows.slice(offset, wanted);
+        const keys = await this.#keysOf(filter, numbers, scores);
+        if (keys.length >= wanted || numbers.length < checked) return this.#rowsOf(filter, keys.slice(offset, wanted));
       }
     });
   }
@@ -87,18 +88,28 @@ export class SemanticIndex {
     return this.#vectors.stop();
   }
 
-  /** Returns the matching items of vectors, each with its best score. */
-  async #rowsOf(filter: ItemFilter, numbers: readonly number[], scores: readonly number[]): Promise<ScoredRow[]> {
-    const rows = await byIds(numbers, (batch) => findItemsOfVectors(this.#database.search, filter, batch));
-    const by_number = new Map(rows.map(({ vector_no, ...row }) => [vector_no, row]));
-    const found = new Map<string, ScoredRow>();
+  /** Returns the keys of the matching items of vectors, each with its best score. */
+  async #keysOf(filter: ItemFilter, numbers: readonly number[], scores: readonly number[]): Promise<ScoredKey[]> {
+    const keys = await byIds(numbers, (batch) => findKeysOfVectors(this.#database.search, filter, batch));
+    const by_number = new Map(keys.map(({ vector_no, ...key }) => [vector_no, key]));
+    const found = new Map<string, ScoredKey>();
     for (const [n, number] of numbers.entries()) {
-      const row = by_number.get(number);
-      if (!row) continue;
-      const key = itemId(row);
-      if (!found.has(key)) found.set(key, { ...row, score: scores[n] as number });
+      const key = by_number.get(number);
+      if (!key) continue;
+      const id = itemId(key);
+      if (!found.has(id)) found.set(id, { ...key, score: scores[n] as number });
     }
     return [...found.values()];
+  }
+
+  /** Returns the items of a page in its order, without those that another request has changed or deleted since the keys were read. */
+  async #rowsOf(filter: ItemFilter, keys: readonly ScoredKey[]): Promise<ScoredRow[]> {
+    const rows = await findItems(this.#database.search, filter, keys);
+    const by_id = new Map(rows.map((row) => [itemId(row), row]));
+    return keys.flatMap((key) => {
+      const row = by_id.get(itemId(key));
+      return row ? [{ ...row, score: key.score }] : [];
+    });
   }
 
   /** @throws ApiError graph_failed if the embedding function fails; unavailable if its graph host fails */

@@ -131,6 +131,20 @@ export function isMatching(tx: Tx, { tenant_id, prefix, conditions }: ItemFilter
 /** The namespace in a form for which the databases use no index. */
 export const UNINDEXED = sql`(store_items.namespace || '')`;
 
+/** Returns those of the items that match the filter, in any order. */
+export async function findItems(tx: Tx, filter: ItemFilter, items: readonly ItemKey[]): Promise<StoreItemRow[]> {
+  const found: StoreItemRow[] = [];
+  await forKeys(items, async (condition) => {
+    const query = tx.k
+      .selectFrom("store_items")
+      .selectAll()
+      .where(condition)
+      .where(isMatching(tx, filter, UNINDEXED));
+    found.push(...(await tx.all(query)));
+  });
+  return found;
+}
+
 /** If a non-empty prefix has fewer items, all are read and sorted. Otherwise, items are read by update time until the page is full. */
 const MAX_SORTED = 2_000;
 
