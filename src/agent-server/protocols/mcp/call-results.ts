@@ -2,6 +2,7 @@ import { type CallToolResult, type InputRequiredResult, inputRequired } from "@m
 import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import type { StreamedEvent } from "../../engine/index.ts";
 import type { RunRow } from "../../storage/schema.ts";
+import { parsed } from "../ag-ui/messages.ts";
 import type { Interrupt } from "./tool-calls.ts";
 
 /** A longer output is not parsed, which would block other requests for more than a few milliseconds: the result contains only its text. */
@@ -46,7 +47,8 @@ export function pausedOf(run: RunRow, output: string): CallToolResult {
 
 /** Asks for the answers to interrupts, which can have any value, so the form has one text field. */
 export function questionsOf({ run_id }: RunRow, interrupts: readonly Interrupt[]): InputRequiredResult {
-  const ask = ({ value }: Interrupt) =>
+  // JavaScript has interrupts without a value.
+  const ask = ({ value = null }: Interrupt) =>
     inputRequired.elicit({
       message: cut(typeof value === "string" ? value : JSON.stringify(value), MAX_MESSAGE_LENGTH),
       requestedSchema: {
@@ -69,18 +71,10 @@ export function answersIn(
     const response = responses && Object.hasOwn(responses, id) ? responses[id] : undefined;
     if (!isObject(response)) continue;
     if (response.action !== "accept" || !isObject(response.content)) return "declined";
-    answers[id] = parsedAnswer(response.content.answer);
+    const { answer = null } = response.content;
+    answers[id] = typeof answer === "string" ? parsed(answer) : answer;
   }
   return answers;
-}
-
-function parsedAnswer(answer: unknown): unknown {
-  if (typeof answer !== "string") return answer ?? null;
-  try {
-    return JSON.parse(answer);
-  } catch {
-    return answer;
-  }
 }
 
 /** Returns the message of a progress notification: the node that has finished, or what the graph has written to its stream. */
