@@ -35,6 +35,7 @@ const TIMEOUT_MS = 5_000;
 export class OidcIssuer {
   readonly #settings: OidcSettings;
   #keys: Promise<JWTVerifyGetKey> | undefined;
+  #renewal: Promise<void> | undefined;
 
   /** @throws ConfigError for an unknown scope */
   constructor(settings: OidcSettings) {
@@ -77,12 +78,12 @@ export class OidcIssuer {
 
   #keyFor: JWTVerifyGetKey = async (header, jws) => {
     this.#keys ??= this.#discover();
+    const keys = this.#keys;
     try {
-      return await (await this.#keys)(header, jws);
+      return await (await keys)(header, jws);
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error;
-      // The key URL may have changed: the next JWT triggers a new discovery.
-      this.#keys = undefined;
+      await this.#renew(keys);
       throw new ApiError(
         "unavailable",
         { reason: "The discovery document or the keys of the OIDC issuer cannot be loaded. Try again." },
@@ -90,6 +91,34 @@ export class OidcIssuer {
       );
     }
   };
+
+  /**
+   * Repeats the discovery, because the key URL may have changed. Until it succeeds, keys that were loaded are used: anyone can cause their
+   * reload with a JWT that names an unknown key.
+   */
+  async #renew(failed: Promise<JWTVerifyGetKey>): Promise<void> {
+    if (this.#keys !== failed) return;
+    const wasLoaded = await failed.then(
+      () => true,
+      () => false,
+    );
+    if (!wasLoaded) this.#keys = undefined;
+    else {
+      this.#renewal ??= this.#rediscover();
+      await this.#renewal;
+    }
+  }
+
+  async #rediscover(): Promise<void> {
+    try {
+      const found = await this.#discover();
+      this.#keys = Promise.resolve(found);
+    } catch {
+      // The next JWT that needs it tries again.
+    } finally {
+      this.#renewal = undefined;
+    }
+  }
 
   /** Loads the metadata (OpenID Connect Discovery 1.0, section 4). Private networks are allowed: the operator configures the issuer. */
   async #discover(): Promise<JWTVerifyGetKey> {

@@ -24,15 +24,14 @@ describe.each(databases)("OAuth providers on %s", (database) => {
   };
   const ask = (user: User, body: object = {}): Promise<Wire> =>
     user.call("POST", "/authenticate", { provider: "github", scopes: ["read"], ...body });
-  const secretOf = async (tenant_id: string): Promise<string | null> => {
+  const stored = async (tenant_id: string, column: "client_secret" | "revocation_url"): Promise<string | null> => {
     const storage = openOn(api.service.database);
-    const query = sql<{
-      client_secret: string | null;
-    }>`select client_secret from oauth_providers where tenant_id = ${tenant_id}`;
+    const query = sql`select ${sql.ref(column)} as text from oauth_providers where tenant_id = ${tenant_id}`;
     const [row] = await storage.read.all(query.compile(storage.read.k) as never);
     await storage.close();
-    return (row as unknown as { client_secret: string | null }).client_secret;
+    return (row as unknown as { text: string | null }).text;
   };
+  const secretOf = (tenant_id: string) => stored(tenant_id, "client_secret");
 
   it("cannot be changed by callers that have only the scope tokens", async () => {
     const { ada } = await newWorld();
@@ -74,6 +73,17 @@ describe.each(databases)("OAuth providers on %s", (database) => {
     await root.call("PATCH", "/providers/github", { revocation_url: "https://evil.example.com/revoke" });
     expect(await secretOf(tenant_id)).toBeNull();
     expect(await ask(ada)).toMatchObject({ status: "pending", token: null });
+  });
+
+  it("lose a revocation endpoint that stays behind when their token endpoint moves", async () => {
+    const { tenant_id, root } = await newWorld();
+    const change = (body: object) => root.call("PATCH", "/providers/github", body);
+    await change({ revocation_url: "https://github.example.com/revoke" });
+    await change({ token_url: "https://login.example.com/token", client_secret: "another" });
+    expect(await stored(tenant_id, "revocation_url")).toBeNull();
+    await change({ revocation_url: "https://login.example.com/revoke" });
+    await change({ token_url: "https://login.example.com/v2/token" });
+    expect(await stored(tenant_id, "revocation_url")).toBe("https://login.example.com/revoke");
   });
 
   it("keep both when another path of the same origin is named, and take a new secret with a new origin", async () => {

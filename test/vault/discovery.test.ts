@@ -96,6 +96,7 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
   it.each<[string, () => object, RegExp]>([
     ["of another server", () => ({ resource: "https://bank.example.com/mcp" }), /a resource other than/],
     ["of another path", () => ({ resource: `${mcp.url}/other` }), /a resource other than/],
+    ["of a path that begins alike", () => ({ resource: `${mcp.url}/mc` }), /a resource other than/],
     ["without a resource", () => ({ authorization_servers: [server.url] }), /a resource other than/],
     [
       "that leads to no server",

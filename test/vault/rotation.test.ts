@@ -151,6 +151,9 @@ describe.each(databases)("a rotation on %s", (name) => {
       database.read.k.selectFrom("oauth_tokens").selectAll().where("token_id", "=", token_id),
     );
     expect(after).toMatchObject({ secret: damaged });
+    const before = idsInFile();
+    expect((await rotate([])).stdout).toContain("Added key ");
+    expect(idsInFile()).toHaveLength(before.length + 1);
   });
 
   it("with keys from the environment seals with the first, and reports which are no longer used", async () => {

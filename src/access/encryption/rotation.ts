@@ -21,12 +21,14 @@ export interface RotationProgress {
   texts: number;
 }
 
-/** Whether a value is still sealed with a key other than the first, for example after an interrupted rotation. */
+/**
+ * Whether a value is still sealed with a key other than the first, for example after an interrupted rotation. Values that cannot be opened
+ * do not count, because no rotation can change them.
+ */
 export async function isRotationPending(database: Database, ring: KeyRing): Promise<boolean> {
-  const page = { key_id: ring.first.key_id, after: "", limit: 1 };
-  for (const column of SEALED_COLUMNS) {
-    if ((await listSealedByOtherKeys(database.read, column, page)).length > 0) return true;
-  }
+  for (const column of SEALED_COLUMNS)
+    for await (const texts of sealedByOtherKeys(database, ring, column))
+      if (texts.some((text) => reseal(ring, column, text, []).length > 0)) return true;
   return false;
 }
 
@@ -58,13 +60,19 @@ export async function resealAll(
   }
 }
 
-async function* resealColumn(database: Database, ring: KeyRing, column: SealedColumn) {
+async function* sealedByOtherKeys(database: Database, ring: KeyRing, column: SealedColumn) {
   const { key_id } = ring.first;
   for (let after = ""; ; ) {
     const found = await listSealedByOtherKeys(database.read, column, { key_id, after, limit: BATCH_SIZE });
     const last = found.at(-1);
     if (!last) return;
     after = last.row_id;
+    yield found;
+  }
+}
+
+async function* resealColumn(database: Database, ring: KeyRing, column: SealedColumn) {
+  for await (const found of sealedByOtherKeys(database, ring, column)) {
     const errors: SealError[] = [];
     const resealed = found.flatMap((text) => reseal(ring, column, text, errors));
     const changed = await database.write(async (tx) => {

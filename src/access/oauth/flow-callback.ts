@@ -53,6 +53,9 @@ export async function handleCallback(
   if (!flow) throw new ApiError("flow_not_open");
   try {
     return await completeFlow(context, flow, callback);
+  } catch (error) {
+    await failFlow(context, flow, "internal_error").catch(() => undefined);
+    throw error;
   } finally {
     notifyFlowWaiters(context, [flow.auth_id]);
   }

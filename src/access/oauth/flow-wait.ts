@@ -7,6 +7,9 @@ import type { FlowRow } from "../storage/schema.ts";
 import { findToken } from "../storage/tokens.ts";
 import { ensureFreshToken } from "./refresh.ts";
 
+/** A callback that takes longer, besides the request to the provider, was interrupted by the end of its process. */
+const MAX_CALLBACK_MS = 60_000;
+
 /**
  * Waits until a flow that the caller started or owns has ended. The result is `not_found` for other flows, for failed, cancelled or
  * expired flows, and if the token is no longer usable, because the API has no other status for these cases.
@@ -24,7 +27,9 @@ export async function waitForFlow(
     const flow = await findFlow(database.read, auth_id);
     if (!flow || !isInitiator(flow, caller)) return "not_found" as const;
     if (flow.outcome === "completed") return flow;
-    const hasEnded = flow.outcome !== null || (flow.claimed_at === null && flow.expires_at <= clock.now());
+    const { claimed_at, expires_at } = flow;
+    const ends_at = claimed_at === null ? expires_at : claimed_at + settings.provider_timeout_ms + MAX_CALLBACK_MS;
+    const hasEnded = flow.outcome !== null || ends_at <= clock.now();
     return hasEnded ? ("not_found" as const) : undefined;
   };
   const flow = await pollUntil(findEndedFlow, {

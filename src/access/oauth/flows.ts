@@ -180,9 +180,12 @@ export class Flows implements BackgroundService {
   }
 
   async #requestAuthorization(
-    { caller, user_id, provider, body, base_url }: TokenRequest,
+    { caller, user_id, body, base_url }: TokenRequest,
     { status, token_to_renew }: MissingToken,
   ): Promise<AuthenticateAnswer> {
+    // Again, because it may have been changed or deleted during a refresh.
+    const provider = await findProvider(this.#context.database.read, caller.tenant_id, body.provider);
+    if (!provider) throw new ApiError("oauth_provider_not_found", { provider_id: body.provider });
     const { agent_id, scopes, is_default } = body;
     const owner = { tenant_id: caller.tenant_id, user_id, started_by: caller.user_id };
     const flow = { ...owner, agent_id, scopes, is_default, token_to_renew, base_url };

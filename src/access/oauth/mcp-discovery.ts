@@ -179,11 +179,14 @@ async function announcedMetadata(context: ProviderContext, server: URL): Promise
   return found && validateResource(found, server);
 }
 
+/** So that /team is not a prefix of /team-a. */
+const asFolder = (path: string): string => path.replace(/\/?$/, "/");
+
 /** RFC 9728, section 3.3: metadata must name the MCP server as the resource. Otherwise, a server could obtain tokens for another one. */
 function validateResource(metadata: JsonObject, server: URL): oauth.ResourceServer {
   const { resource, authorization_servers } = metadata;
   const url = typeof resource === "string" && URL.canParse(resource) ? new URL(resource) : undefined;
-  const matches = url?.origin === server.origin && server.pathname.startsWith(url.pathname.replace(/\/$/, ""));
+  const matches = url?.origin === server.origin && asFolder(server.pathname).startsWith(asFolder(url.pathname));
   if (!matches) throw new DiscoveryError(`the MCP server's metadata describes a resource other than ${server.href}.`);
   const servers = Array.isArray(authorization_servers)
     ? authorization_servers.filter((entry) => URL.canParse(entry))

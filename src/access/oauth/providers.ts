@@ -87,7 +87,8 @@ export class Providers {
       if (!isElsewhere) {
         return { row: await updateProvider(tx, found, changes), before: found, flows, invalidated: [] };
       }
-      const row = await updateProvider(tx, found, { client_secret: null, ...changes });
+      const outdated = keepsOtherRevocation(changes, found) && { revocation_url: null };
+      const row = await updateProvider(tx, found, { client_secret: null, ...outdated, ...changes });
       return { row, before: found, flows, invalidated: await this.#invalidateGrants(tx, caller, provider_id) };
     });
     if (!updated?.row) throw new ApiError("oauth_provider_not_found", { provider_id });
@@ -162,6 +163,13 @@ function changesTokenOrigin(changes: Partial<NewProvider>, row: ProviderRow): bo
   if (originOf(token_url) !== originOf(row.token_url)) return true;
   if (revocation_url === undefined || revocation_url === null) return false;
   return ![token_url, row.revocation_url].some((known) => known && originOf(known) === originOf(revocation_url));
+}
+
+/** Whether the token URL moves to another origin and the revocation URL stays elsewhere: it would receive the new secret and tokens. */
+function keepsOtherRevocation({ token_url, revocation_url }: Partial<NewProvider>, row: ProviderRow): boolean {
+  if (token_url === undefined || revocation_url !== undefined || row.revocation_url === null) return false;
+  const origin = originOf(token_url);
+  return origin !== originOf(row.token_url) && origin !== originOf(row.revocation_url);
 }
 
 const affectsFlows = (changes: Partial<NewProvider>, row: ProviderRow): boolean =>

@@ -1,3 +1,4 @@
+import { retryWhileUnavailable } from "../../platform/database/database-errors.ts";
 import { pollUntil } from "../../platform/database/poll-until.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
@@ -25,6 +26,9 @@ export type TokenState =
 /** The refresh lease lasts this much longer than the provider timeout, so that its holder can store the result. */
 const STORE_ALLOWANCE_MS = 5_000;
 
+/** Time limit for storing the result while the database is unavailable. */
+const MAX_STORE_MS = 30_000;
+
 /** Maximum attempts of a caller: the first one, and one after each of two expired leases of other callers. */
 const MAX_ATTEMPTS = 3;
 
@@ -40,8 +44,10 @@ export async function ensureFreshToken(context: VaultContext, requested: TokenRo
     if (!needsRefresh(context, token)) return fresh(context, token);
     if (openToken(seal, token).refresh_token === undefined) return unlessExpired(context, token, { status: "expired" });
     const holder = newId();
+    // Before the lease: a change of the provider removes the secrets of its tokens, so an old token is never sent to a new URL.
+    const provider = await findProvider(database.read, token.tenant_id, token.provider_id);
     const leased = await database.write((tx) => acquireRefreshLease(tx, token.token_id, holder, lease_ms));
-    if (leased) return refreshLeased(context, leased, holder);
+    if (leased) return refreshLeased(context, provider, leased, holder);
     const current = await waitForRefresh(context, token, lease_ms);
     if (current === "deleted") return { status: "deleted" };
     // The lease holder's refresh failed. Waiting callers do not repeat the request.
@@ -73,14 +79,18 @@ async function waitForRefresh(
   });
 }
 
-async function refreshLeased(context: VaultContext, leased: TokenRow, holder: string): Promise<TokenState> {
+async function refreshLeased(
+  context: VaultContext,
+  provider: ProviderRow | undefined,
+  leased: TokenRow,
+  holder: string,
+): Promise<TokenState> {
   const { database, seal } = context;
   const { token_id } = leased;
   try {
     // Another caller may have refreshed the token between the read and the lease.
     if (!needsRefresh(context, leased)) return await release(context, leased, holder, fresh(context, leased));
     const { refresh_token } = openToken(seal, leased);
-    const provider = await findProvider(database.read, leased.tenant_id, leased.provider_id);
     if (!provider || refresh_token === undefined) {
       return await release(context, leased, holder, unlessExpired(context, leased, { status: "expired" }));
     }
@@ -119,13 +129,17 @@ async function storeGrant(
   { secret, scopes, expires_at, metadata }: Grant,
 ): Promise<TokenState> {
   const { database, seal } = context;
-  const stored = await database.write((tx) =>
-    releaseRefreshLease(tx, leased.token_id, holder, {
-      secret: sealToken(seal, leased, secret),
-      scopes: JSON.stringify(scopes),
-      expires_at,
-      metadata: JSON.stringify({ ...(JSON.parse(leased.metadata) as JsonObject), ...metadata }),
-    }),
+  const renewed = {
+    secret: sealToken(seal, leased, secret),
+    scopes: JSON.stringify(scopes),
+    expires_at,
+    metadata: JSON.stringify({ ...(JSON.parse(leased.metadata) as JsonObject), ...metadata }),
+  };
+  // With rotation, the provider accepts the old refresh token no longer: without the new one, the token would be lost.
+  const deadline = performance.now() + MAX_STORE_MS;
+  const stored = await retryWhileUnavailable(
+    () => performance.now() > deadline,
+    () => database.write((tx) => releaseRefreshLease(tx, leased.token_id, holder, renewed)),
   );
   if (stored) return fresh(context, stored);
   const state = await stateAfterChange(context, leased);
