@@ -110,9 +110,14 @@ export function positionFile(folder: string, instance_id: string, container: str
   const file = fileOf(folder, instance_id);
   return {
     async read() {
-      const text = await readFile(file, "utf8").catch(() => "{}");
-      const stored = JSON.parse(text) as { container?: string; position?: LogPosition };
-      return (stored.container === container && stored.position) || {};
+      const text = await readFile(file, "utf8").catch(() => "");
+      try {
+        const stored = JSON.parse(text) as { container?: string; position?: LogPosition };
+        return (stored.container === container && stored.position) || {};
+      } catch {
+        // No file, or one that is cut off, as after a power failure.
+        return {};
+      }
     },
     async write(position) {
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });

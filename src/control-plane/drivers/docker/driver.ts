@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../../platform/database/database.ts";
 import type { Log } from "../../../platform/lib/log.ts";
@@ -41,8 +41,11 @@ export function createDockerDriver(options: DockerDriverOptions): DeployDriver {
     list: () => instances.list(),
     async remove({ deployment_id }) {
       for (const ref of await instances.list(deployment_id)) await instances.stop(ref, 0);
-      for (const data of [folders.data, folders.legacy_data])
-        await rm(dataFolder({ data }, deployment_id), { recursive: true, force: true, maxRetries: 3 });
+      const legacy = dataFolder({ data: folders.legacy_data }, deployment_id);
+      // A folder of another user belongs to the process driver, which has run an earlier revision.
+      const isOwn = (await lstat(legacy).catch(() => undefined))?.uid === 0;
+      for (const folder of [dataFolder(folders, deployment_id), ...(isOwn ? [legacy] : [])])
+        await rm(folder, { recursive: true, force: true, maxRetries: 3 });
       await databases.drop(deployment_id);
       await images.release(deployment_id);
     },

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFile } from "../../../platform/lib/replace-file.ts";
 
 interface PulledImage {
   id: string;
@@ -24,7 +25,8 @@ export class PulledImages {
   async add(artifact: string, image: PulledImage, deployment_id: string): Promise<void> {
     const folder = this.#folderOf(artifact);
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(join(folder, IMAGE_FILE), JSON.stringify(image));
+    const file = join(folder, IMAGE_FILE);
+    await replaceFile(file, JSON.stringify(image), { temporary_file: `${file}.${deployment_id}` });
     await writeFile(join(folder, deployment_id), "");
   }
 
@@ -39,10 +41,11 @@ export class PulledImages {
   async release(deployment_id: string, remove: (image: PulledImage) => Promise<void>): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       const folder = join(this.#folder, name);
-      const users = (await readdir(folder)).filter((file) => file !== IMAGE_FILE);
+      const users = (await readdir(folder)).filter((file) => !file.startsWith(IMAGE_FILE));
       if (!users.includes(deployment_id)) continue;
       if (users.length === 1) {
-        await remove(JSON.parse(await readFile(join(folder, IMAGE_FILE), "utf8")) as PulledImage);
+        const image = await readImage(join(folder, IMAGE_FILE));
+        if (image) await remove(image);
         await rm(folder, { recursive: true, force: true });
       } else await rm(join(folder, deployment_id), { force: true });
     }
@@ -50,5 +53,15 @@ export class PulledImages {
 
   #folderOf(artifact: string): string {
     return join(this.#folder, createHash("sha256").update(artifact).digest("hex"));
+  }
+}
+
+/** Undefined if the file is missing or cut off, as after a full disk: the image is then kept. */
+async function readImage(file: string): Promise<PulledImage | undefined> {
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as PulledImage;
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
   }
 }

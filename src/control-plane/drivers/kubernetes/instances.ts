@@ -10,6 +10,7 @@ import { deploymentManifest, objectName, refFrom, secretManifest, selectorOf, se
 import {
   type ContainerRun,
   currentPod,
+  deletionTimeOf,
   endOf,
   handleOf,
   isRunning,
@@ -130,9 +131,13 @@ export class Instances {
     const deleted = new Set<string>();
     const is_deleted = await this.#poll(grace_ms + CONTROLLER_TIMEOUT_MS, async () => {
       const pods = await this.#pods(instance_id);
-      for (const { pod } of pods.map(runOf).filter((run) => !deleted.has(run.pod))) {
+      for (const one of pods) {
+        const { pod } = runOf(one);
+        // The node is lost: it confirms no deletion, and Kubernetes keeps the pod until then.
+        const isOverdue = deletionTimeOf(one) + CONTROLLER_TIMEOUT_MS < Date.now();
+        if (deleted.has(pod) && !isOverdue) continue;
         deleted.add(pod);
-        await cluster.delete("pods", pod, Math.ceil(grace_ms / 1000));
+        await cluster.delete("pods", pod, isOverdue ? 0 : Math.ceil(grace_ms / 1000));
       }
       return pods.length === 0;
     });

@@ -32,6 +32,10 @@ export const currentPod = (pods: readonly V1Pod[]): V1Pod | undefined =>
     .filter(({ metadata }) => metadata?.deletionTimestamp === undefined)
     .toSorted((a, b) => createdAt(b) - createdAt(a))[0];
 
+/** The time at which the grace period of a pod ends, in milliseconds; `Infinity` if it is not being deleted. */
+export const deletionTimeOf = ({ metadata }: V1Pod): number =>
+  metadata?.deletionTimestamp === undefined ? Number.POSITIVE_INFINITY : new Date(metadata.deletionTimestamp).getTime();
+
 const createdAt = ({ metadata }: V1Pod): number => new Date(metadata?.creationTimestamp ?? 0).getTime();
 
 /** Reasons for which a container does not start before its image or its settings change. */

@@ -29,9 +29,14 @@ export async function writeRecord(folders: Folders, record: InstanceRecord): Pro
   await replaceFile(file, JSON.stringify(record));
 }
 
+/** Undefined also for a record that is cut off, as after a power failure. */
 export async function readRecord(folders: Folders, instance_id: string): Promise<InstanceRecord | undefined> {
-  const text = await readFile(recordFile(folders, instance_id), "utf8").catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as InstanceRecord);
+  const text = await readFile(recordFile(folders, instance_id), "utf8").catch(() => "");
+  try {
+    return JSON.parse(text) as InstanceRecord;
+  } catch {
+    return undefined;
+  }
 }
 
 export async function listRecords(folders: Folders): Promise<InstanceRecord[]> {

@@ -9,7 +9,7 @@ import {
 import { urlRefusal } from "../../../../platform/lib/safe-fetch/safe-fetch.ts";
 import { type BuildIo, type BuildSpec, DeployError } from "../../driver.ts";
 import { type Command, outputOf, runCommand } from "../command.ts";
-import { chownTree } from "../system-users.ts";
+import { chownTree, removeTree } from "../system-users.ts";
 
 export interface GitRules {
   /** Allowed protocols, a subset of `https`, `http`, `ssh` and `file`. */
@@ -69,7 +69,8 @@ export async function checkOut(
   }
   await runCommand(git("checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"), io);
   const sha = await outputOf(git("rev-parse", "HEAD"));
-  await rm(join(folder, ".git"), { recursive: true, force: true });
+  // The user of the deployment, whose instances may be running, owns the folder while git runs as this user.
+  await removeTree(join(folder, ".git"));
   if (base.user && !user) await chownTree(folder, base.user);
   return sha;
 }
