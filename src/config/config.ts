@@ -202,7 +202,8 @@ export function readConfig(
     ui: readUi(project.ui, project.ui_config, project_dir, config_file),
     store: readStore(project.store, project_dir, config_file),
     thread_ttl: readThreadTtl(project.checkpointer, config_file),
-    mount_prefix: readPrefix(mount_prefix ?? http.mount_prefix, config_file),
+    // The router serves an instance of a deployment at the path of the deployment, and forwards requests without it.
+    mount_prefix: deployments.rollout === undefined ? readPrefix(mount_prefix ?? http.mount_prefix, config_file) : "",
     default_assistants: parseDefaultAssistants(graph_env.LANGGRAPH_CONFIG ?? default_assistants_json),
     auth,
     encryption: readEncryption(project.encryption, project_dir, config_file),
