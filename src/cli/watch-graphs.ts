@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { relative } from "node:path";
+import { relative, sep } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { type Config, type Flags, readConfig } from "../config/config.ts";
 import { ENCRYPTION, HTTP_APP } from "../config/http.ts";
@@ -27,16 +26,23 @@ export async function watchGraphs(config: Config, flags: Flags, service: Threadm
       log.error({ error: (error as Error).message }, "graph reload failed");
     }
   };
+  const data = relative(config.project_dir, config.data_dir);
+  const isData = (path: string) => data !== "" && (path === data || path.startsWith(`${data}${sep}`));
+  const isIgnored = (path: string) => IGNORED.test(path) || isData(path);
   const watcher = watch(config.project_dir, {
     ignoreInitial: true,
+    // A folder of another user, such as that of a database.
+    ignorePermissionErrors: true,
     ignored: (path, stats) =>
-      IGNORED.test(relative(config.project_dir, path)) || (stats?.isFile() === true && !SOURCE.test(path)),
+      isIgnored(relative(config.project_dir, path)) || (stats?.isFile() === true && !SOURCE.test(path)),
   });
+  // For example because the system permits no more watches.
+  watcher.on("error", (error) => log.warn({ error: (error as Error).message }, "some files are not watched"));
   watcher.on("all", () => {
     clearTimeout(timer);
     timer = setTimeout(() => void reload(), DEBOUNCE_MS);
   });
-  await once(watcher, "ready");
+  await new Promise<void>((resolve) => watcher.once("ready", resolve).once("error", () => resolve()));
   return watcher;
 }
 

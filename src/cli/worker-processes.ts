@@ -9,8 +9,8 @@ import type { Log } from "../platform/lib/log.ts";
 const STABLE_MS = 60_000;
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
-/** Time that a worker has beyond the shutdown grace, which its runs use. */
-const STOP_MS = 5_000;
+/** Time that a worker has to hand back runs and to stop, beyond the grace periods of its runs and of their current steps. */
+const STOP_MS = 10_000;
 
 export interface WorkerProcesses {
   /** Lets the runs finish or return to the queue, and resolves when all processes have ended. */
@@ -60,9 +60,13 @@ export async function startWorkerProcesses(config: Config, log: Log): Promise<Wo
     if (running.size === 0) return;
     const ended = new Promise<void>((resolve) => (stopped = resolve));
     for (const child of running) child.kill("SIGTERM");
-    const timer = setTimeout(() => {
-      for (const child of running) child.kill("SIGKILL");
-    }, config.shutdown_grace_ms + STOP_MS);
+    const { shutdown_grace_ms: grace_ms } = config;
+    const timer = setTimeout(
+      () => {
+        for (const child of running) child.kill("SIGKILL");
+      },
+      grace_ms + Math.max(grace_ms, 1_000) + STOP_MS,
+    );
     await ended;
     clearTimeout(timer);
   };

@@ -63,10 +63,16 @@ describe("threadmill deploy", () => {
     expect(deployment?.secrets).toEqual([{ name: "OPENAI_API_KEY", value: "sk-1" }]);
   });
 
-  it("deploys the next revision of the same name, with the existing secrets", async () => {
-    const folder = writeFiles(temporaryFolder(), { ...PROJECT, "README.md": "two", ".env": "# None\nEMPTY=\n" });
-    const { status, stdout } = await deploy(folder, "--name", "my-agent", "--json");
-    expect(status).toBe(0);
+  it("deploys the next revision of the same name, with the existing secrets, without the file of the field env", async () => {
+    const langgraph = { ...JSON.parse(LANGGRAPH_JSON), env: "settings.env" };
+    const folder = writeFiles(temporaryFolder(), {
+      ...PROJECT,
+      "langgraph.json": JSON.stringify(langgraph),
+      "README.md": "two",
+      "settings.env": "# None\nEMPTY=\n",
+    });
+    const { status, stdout, stderr } = await deploy(folder, "--name", "my-agent", "--json");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringMatching(/^Packed 3 files/) });
     const printed = JSON.parse(stdout);
     const [deployment] = (await list()).filter(({ name }) => name === "my-agent");
     expect(printed).toEqual({

@@ -31,7 +31,7 @@ export async function openVault(config: Config, database: Database, seal: Seal, 
 const MIN_KEY_LENGTH = 32;
 
 export async function createAccess(
-  { api_keys, oidc, host, auth }: Config,
+  { api_keys, oidc, auth, ...address }: Config,
   database: Database,
   log: Log,
 ): Promise<Access> {
@@ -42,17 +42,22 @@ export async function createAccess(
       "API_KEYS contains at least one key with fewer than 32 characters: short keys can be guessed",
     );
   const issuer = oidc && new (await import("../../access/oidc-issuer.ts")).OidcIssuer(oidc);
-  return new Access({ database, log, api_keys, issuer, may_be_open: isLoopback(host) && !auth });
+  return new Access({ database, log, api_keys, issuer, may_be_open: isLocal(address) && !auth });
 }
+
+/** An inherited socket may listen on any address. */
+const isLocal = ({ host, listen_fd }: Pick<Config, "host" | "listen_fd">): boolean =>
+  listen_fd === undefined && isLoopback(host);
 
 /** @throws ConfigError if the service would accept requests without authentication on an address other than loopback */
 export async function requireAuthentication(
-  { command, host, api_keys, oidc, auth }: Config,
+  { command, api_keys, oidc, auth, ...address }: Config,
   database: Database,
 ): Promise<void> {
-  if (isLoopback(host) || api_keys.length > 0 || oidc || auth || (await hasApiKeys(database.read))) return;
+  if (isLocal(address) || api_keys.length > 0 || oidc || auth || (await hasApiKeys(database.read))) return;
+  const where = address.listen_fd === undefined ? address.host : "an inherited socket";
   throw new ConfigError(
-    `${command} would accept unauthenticated requests on ${host}: create a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or listen on 127.0.0.1 with --host.`,
+    `${command} would accept unauthenticated requests on ${where}: create a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or listen on 127.0.0.1 with --host.`,
   );
 }
 

@@ -49,8 +49,9 @@ export async function deploy(folder: string, flags: DeployFlags, target: Target)
   else console.log(`Deploying revision ${key.revision_id} of "${project.name}": ${url}`);
 }
 
-async function archiveProject({ folder }: Project): Promise<SourceArchive> {
-  const { paths, links } = await listSource(folder);
+async function archiveProject({ folder, env_file }: Project): Promise<SourceArchive> {
+  const { paths: listed, links } = await listSource(folder);
+  const paths = listed.filter((path) => path !== env_file);
   if (links.length > 0)
     printProgress(
       `Skipped symbolic links: ${links.slice(0, 5).join(", ")}${links.length > 5 ? `, and ${links.length - 5} more` : ""}.`,

@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { create } from "tar";
 import { type IgnoreRules, NEVER_DEPLOYED, readIgnoreRules } from "../../control-plane/contract/ignore-rules.ts";
@@ -14,6 +14,8 @@ export interface Project {
   /** Path of langgraph.json, relative to the folder. */
   config_path: string;
   name: string;
+  /** Path of the file in the field `env`, relative to the folder. Its variables are sent as secrets, so it is not part of the source. */
+  env_file: string | undefined;
   /** Undefined if the project defines no secrets with a value; the existing secrets of the deployment are then kept. */
   secrets: { name: string; value: string }[] | undefined;
   /** Names that are not sent, because the service sets them. */
@@ -44,6 +46,10 @@ export async function readDeployProject(
     folder: root,
     config_path: config,
     name: name ?? deploymentName(await packageName(root), root),
+    env_file:
+      typeof project.env === "string"
+        ? relative(root, join(dirname(file), project.env)).replaceAll("\\", "/")
+        : undefined,
     secrets: secrets.length > 0 ? secrets : undefined,
     reserved: entries.filter(([key]) => isReserved(key)).map(([key]) => key),
   };
