@@ -2,19 +2,20 @@
 
 import asyncio
 import importlib.metadata
+import logging
 import os
 import platform
 import socket
 import sys
 import time
 
-from .process import prepare_process, run_until_stopped
+from .process import prepare_process, restore_signals, run_until_stopped
 
 prepare_process()
 
 from .connection import ServiceConnection  # noqa: E402 - the process must end with the service also during the import of LangGraph
 from .limits import LoopWatch  # noqa: E402
-from .logs import HostLogs, LogSender  # noqa: E402
+from .logs import HostLogs, LogHandler, LogSender  # noqa: E402
 from .messages import PROTOCOL, RunKey  # noqa: E402
 from .runtime import Runtime  # noqa: E402
 
@@ -68,8 +69,14 @@ def main() -> None:
 
 
 def _detach(sock: socket.socket) -> None:
+    """In a child made by fork, which has no I/O thread: restores the output, the loggers and the signals of a normal process."""
     sock.close()
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    root = logging.getLogger()
+    for handler in [each for each in root.handlers if isinstance(each, LogHandler)]:
+        # Not removeHandler: another thread may have held the lock of the module at the fork.
+        root.handlers[root.handlers.index(handler)] = logging.StreamHandler(sys.stderr)
+    restore_signals()
 
 
 def _versions() -> dict[str, str]:

@@ -132,6 +132,9 @@ class ServiceConnection:
 
     async def request(self, run: RunKey | None, request: Message) -> Any:
         """Raises ServiceError when the service answers with an error."""
+        # A synchronous node can run an event loop of its own, which cannot wait for a future of this one.
+        if asyncio.get_running_loop() is not self.loop:
+            return await asyncio.to_thread(self.request_sync, run, request)
         answer = self._pending.create_future()
         self._post_request(answer.id, run, request)
         return await answer.future

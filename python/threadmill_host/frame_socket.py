@@ -11,9 +11,11 @@ from collections.abc import Callable
 
 import orjson
 
-from .messages import MAX_MESSAGE_BYTES, Message
+from .messages import Message
 
 IDLE_SECONDS = 0.25
+# A whole state, whose values were stored one by one.
+MAX_RECEIVED_BYTES = 256 * 1024 * 1024
 
 
 class FrameSocket:
@@ -101,8 +103,8 @@ class FrameSocket:
         received += chunk
         end = received.rfind(b"\n", searched)
         if end < 0:
-            if len(received) > MAX_MESSAGE_BYTES:
-                fail("The service sent a frame of more than 64 MB.")
+            if len(received) > MAX_RECEIVED_BYTES:
+                fail("The service sent a frame of more than 256 MB.")
             return []
         frames = bytes(received[:end])
         del received[: end + 1]

@@ -21,7 +21,7 @@ from .messages import Message
 
 FALLBACK_PACKAGE = "threadmill_graphs"
 # What a project consists of besides graphs.
-MODULE_FIELDS = ("embed", "auth", "app")
+MODULE_FIELDS = ("embed", "auth", "app", "encryption")
 MAX_TRACEBACK_LINES = 30
 MAX_NAMES = 20
 

@@ -114,6 +114,13 @@ class LogStream(io.TextIOBase):
                 self._sender.send(self._level, line.rstrip("\r"), {"stream": self._name}, key)
         return len(text)
 
+    def flush(self) -> None:
+        """Writes what was written to `buffer`. Lines are sent when they are complete."""
+        self._original.flush()
+
+    def reconfigure(self, **_: Any) -> None:
+        """Has no effect: lines are sent in UTF-8."""
+
     def flush_run(self, key: RunKey | None) -> None:
         """Sends the unfinished line of a run."""
         with self._lock:

@@ -15,14 +15,23 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG = 1
 
+# Sent to all processes of the service by a terminal (Ctrl-C) or by systemd.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 def prepare_process() -> None:
     """Makes the process end with the service even if a call holds the GIL, and writes the trace of a crash to stderr."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # The service handles Ctrl-C in the terminal.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The service handles them, and kills the host when its runs have ended. Not SIG_IGN, which programs that a node starts would inherit.
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: None)
     faulthandler.enable(file=2)
+
+
+def restore_signals() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for_debugger(sender: "LogSender") -> None:

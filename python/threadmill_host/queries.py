@@ -22,6 +22,8 @@ Graph = Pregel[Any, Any, Any, Any]
 
 # A history page ends with the state that makes the page longer than this.
 PAGE_CHARS = 8_000_000
+# A page of large states is read in parts of 1 to 8 states.
+MAX_HISTORY_PART = 8
 
 _ENCRYPTION = frozenset(["encryption_handlers", "encryption_context", "encrypt", "decrypt"])
 
@@ -93,23 +95,30 @@ def _state_text(snapshot: StateSnapshot, select: list[str] | None) -> str:
 
 
 async def _history(graph: Graph, query: Message) -> Message:
+    """LangGraph reads all states of a request before it returns the first one, so a page is read in parts."""
     states: list[str] = []
     chars = 0
-    limit = query["limit"]
     before = query.get("before")
-    snapshots = graph.aget_state_history(
-        _config(to_configurable(query["checkpoint"]), Scope(metadata={})),
-        filter=query.get("metadata"),
-        before=None if before is None else {"configurable": {"checkpoint_id": before}},
-        limit=limit,
-    )
-    async for snapshot in snapshots:
-        text = _state_text(snapshot, query.get("select"))
-        states.append(text)
-        chars += len(text)
-        if chars > PAGE_CHARS and len(states) < limit:
-            next_before = snapshot.config.get("configurable", {}).get("checkpoint_id")
-            return {"states": ",".join(states), "count": len(states), "before": next_before}
+    size = 1
+    while (left := query["limit"] - len(states)) > 0:
+        wanted = min(left, size)
+        size = min(2 * size, MAX_HISTORY_PART)
+        snapshots = graph.aget_state_history(
+            _config(to_configurable(query["checkpoint"]), Scope(metadata={})),
+            filter=query.get("metadata"),
+            before=None if before is None else {"configurable": {"checkpoint_id": before}},
+            limit=wanted,
+        )
+        found = [snapshot async for snapshot in snapshots]
+        for snapshot in found:
+            text = _state_text(snapshot, query.get("select"))
+            states.append(text)
+            chars += len(text)
+            before = snapshot.config.get("configurable", {}).get("checkpoint_id")
+            if chars > PAGE_CHARS and len(states) < query["limit"]:
+                return {"states": ",".join(states), "count": len(states), "before": before}
+        if len(found) < wanted:
+            break
     return {"states": ",".join(states), "count": len(states)}
 
 

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { delimiter } from "node:path";
 import type { Duplex, Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { withTimeout } from "../../../platform/lib/signal.ts";
 import type { FromHost, HostSetup, LogLevel, ToHost } from "../host.ts";
@@ -52,6 +53,7 @@ export class HostProcess {
       detached: true,
     });
     this.#socket = this.#child.stdio[3] as Duplex;
+    readAfterFailedWrites(this.#socket);
     // The host ends when its socket is closed.
     this.#socket.on("error", () => this.kill());
     const timer = setTimeout(() => this.kill(), HELLO_TIMEOUT_MS).unref();
@@ -92,12 +94,24 @@ export class HostProcess {
     });
     // Reads the rest of the output. A program that a tool has started can keep it open.
     await withTimeout(this.#closed, LAST_OUTPUT_MS);
+    // If this thread was blocked, the timer runs before the messages of the host are read.
+    await setImmediate();
     // Ends the programs that its tools have started.
     this.kill();
     this.isRunning = false;
     const output = this.#stderr.join("\n");
     return `the Python process ended (${reason})${output && `: ${output}`}`;
   }
+}
+
+/**
+ * A failed write destroys a socket of Node.js with the messages that it has not read. They tell which runs have started, so without them,
+ * the nodes of a run that has started would be executed again without counting an attempt. The end of the host follows.
+ */
+function readAfterFailedWrites(socket: Duplex): void {
+  const [write, writeMany] = [socket._write.bind(socket), socket._writev?.bind(socket)];
+  socket._write = (chunk, encoding, done) => write(chunk, encoding, () => done());
+  if (writeMany) socket._writev = (chunks, done) => writeMany(chunks, () => done());
 }
 
 function readFrames(socket: Readable, onFrame: (messages: FromProcess[]) => void): void {
