@@ -30,12 +30,17 @@ export function readProject(file: string): JsonObject {
   }
   try {
     const project: unknown = JSON.parse(text);
-    if (isObject(project)) return project;
+    if (isObject(project))
+      return withoutUnset({ ...project, ...(isObject(project.http) && { http: withoutUnset(project.http) }) });
   } catch (error) {
     throw new ConfigError(`${file} is not valid JSON (${(error as Error).message}): correct the file.`);
   }
   throw new ConfigError(`${file} must contain a JSON object with a field "graphs".`);
 }
+
+/** Without fields such as `"env": ""` and `"auth": null`, which project templates contain. */
+const withoutUnset = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value));
 
 export function readGraphs(field: unknown, project_dir: string, file: string): GraphSpec[] {
   if (!isObject(field) || Object.keys(field).length === 0) {

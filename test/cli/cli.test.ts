@@ -94,6 +94,13 @@ describe("a mistake in the configuration", () => {
     }
   });
 
+  it("is not an empty field, as project templates contain them", async () => {
+    const empty = { env: "", auth: null, webhooks: false, python_version: "", http: { app: "", cors: null } };
+    const langgraph = { graphs: { good: "./good.mjs:graph" }, ...empty };
+    project = createProject({ ...GOOD, "langgraph.json": JSON.stringify(langgraph) });
+    expect((await wait(await start(), "good")).answer).toBe("one");
+  });
+
   it("a data folder that is in use names the process that has it", async () => {
     project = createProject(GOOD);
     const server = await start();
