@@ -135,7 +135,7 @@ export const usage = {
 };
 
 /** Filter expressions by experiment id. For each of these experiments, the example must have a run that meets all expressions. */
-export const experimentFilters = optional(z.record(z.string(), z.array(z.string())));
+export const experimentFilters = optional(z.record(z.string(), z.array(z.string()).max(100)));
 
 export const idAndName = { id: uuids.optional(), name: z.string().optional(), name_contains: z.string().optional() };
 

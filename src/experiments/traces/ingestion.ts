@@ -224,7 +224,8 @@ async function storeChanges(
   const targets = await storeExperimentRows(tx, sessions, writer.drafts);
   targets.push(...(await storeFeedback(tx, caller, feedback, now_ms, attempt)));
   targets.push(...(await attachFeedback(tx, caller.tenant_id, writer.drafts)));
-  await sessions.markDirty([...writer.drafts.map(({ run }) => run.experiment_no), ...targets]);
+  // A run of a known session may have left it.
+  await sessions.markDirty([...numbers, ...writer.drafts.map(({ run }) => run.experiment_no), ...targets]);
   return { refused, drafts: writer.drafts };
 }
 
