@@ -341,7 +341,7 @@ describeInBrowser("the compare page", () => {
     await expect.poll(isSeen).toBe(true);
   });
 
-  it("opens the row of a URL, including one outside the visible range", async () => {
+  it("opens the row of a URL, including one outside the visible range, and goes on from it", async () => {
     const { body } = await post(`/app/api/datasets/${dataset}/compared-rows`, {
       session_ids: sessions,
       offset: 200,
@@ -350,6 +350,10 @@ describeInBrowser("the compare page", () => {
     const page = await open(`&row=${body.rows[0].example_id}`);
     await page.getByRole("dialog").getByText("201 of 240").waitFor();
     await page.getByRole("dialog").getByText("Example #201").waitFor();
+    const next = page.getByRole("button", { name: "Next row (j)" });
+    await expect.poll(() => next.isEnabled()).toBe(true);
+    await page.keyboard.press("j");
+    await page.getByRole("dialog").getByText("202 of 240").waitFor();
   });
 
   it("shows the experiments of a row in the order of the table", async () => {

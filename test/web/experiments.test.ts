@@ -768,11 +768,22 @@ describeInBrowser("the pages of experiments", () => {
     await add("Is it far?", "");
     await page.getByRole("tab", { name: "Examples 2" }).waitFor();
     await rowOf(page, /Sunday.*test, hard/).waitFor();
+    // A question about one example must not become a question about the next one.
+    const sheet = page.getByRole("dialog", { name: "Example" });
+    await page.getByRole("table", { name: "Examples" }).getByRole("row").nth(1).click();
+    await sheet.getByRole("button", { name: "Delete example" }).click();
+    const opened = page.url();
+    const question = page.getByRole("dialog", { name: "Delete this example?" });
+    await question.waitFor();
+    await page.keyboard.press("j");
+    await question.getByRole("button", { name: "Cancel" }).click();
+    await question.waitFor({ state: "detached" });
+    expect(page.url()).toBe(opened);
+    await page.keyboard.press("Escape");
     await page.getByRole("combobox", { name: "Split" }).click();
     await page.getByRole("option", { name: "hard" }).click();
     await rowOf(page, /far/).waitFor({ state: "detached" });
     await rowOf(page, /Sunday/).click();
-    const sheet = page.getByRole("dialog", { name: "Example" });
     await sheet.getByRole("button", { name: "Edit" }).click();
     const form = page.getByRole("dialog", { name: "Edit example" });
     await form.getByLabel("Expected output").fill('{"answer": "only in December"}');

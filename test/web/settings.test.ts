@@ -114,3 +114,30 @@ describeInBrowser("the settings of a closed service", () => {
     await takePictures(web, "sign-in", "/settings", (page) => page.getByLabel("API key").waitFor(), { refused: [401] });
   });
 });
+
+describeInBrowser("the settings of an open service", () => {
+  it("show the first key, stay signed in with it, and can create more", async () => {
+    const web = await WebTest.start();
+    const page = await web.open("/settings?section=keys", { refused: [401] });
+    await page.getByRole("button", { name: "New key" }).click();
+    await page.getByText("This is the first key.").waitFor();
+    expect(await page.getByRole("checkbox", { name: "admin" }).isDisabled()).toBe(true);
+    await page.getByLabel("Name", { exact: true }).fill("first");
+    await page.getByRole("button", { name: "Create key" }).click();
+    const key = await page.getByRole("dialog").locator("pre").innerText();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("row", { name: /first/ }).waitFor();
+    const headers = { "X-Api-Key": key };
+    expect((await web.service.request("GET", "/admin/keys")).status).toBe(401);
+    expect((await web.service.request("GET", "/admin/keys", undefined, headers)).status).toBe(200);
+    await page.reload();
+    await page.getByRole("button", { name: "New key" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("second");
+    expect(await page.getByText("This is the first key.").count()).toBe(0);
+    await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("row", { name: /second/ }).waitFor();
+    await web.closePages();
+    await web.stop();
+  });
+});

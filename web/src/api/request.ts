@@ -100,7 +100,7 @@ export async function send(method: string, path: string, options: RequestOptions
   return response;
 }
 
-export interface UploadOptions {
+export interface UploadOptions extends Pick<RequestOptions, "tenant_id"> {
   /** Called with the number of bytes sent so far. */
   onProgress(sent_bytes: number): void;
   signal: AbortSignal;
@@ -113,7 +113,8 @@ export interface UploadOptions {
  */
 export async function sendFile<T>(path: string, file: Blob, options: UploadOptions): Promise<T> {
   const sender = credentials();
-  const headers = { ...headersOf(sender.key, sender.tenant_id), ...JSON_BODY };
+  const { tenant_id = sender.tenant_id } = options;
+  const headers = { ...headersOf(sender.key, tenant_id), ...JSON_BODY };
   try {
     return JSON.parse(await upload("POST", urlOf(path), headers, file, options)) as T;
   } catch (error) {

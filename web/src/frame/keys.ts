@@ -38,10 +38,18 @@ const isChoosing = (key: string, target: EventTarget | null): boolean =>
 const isPressed = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest("button, a, summary, [role=tab]") !== null;
 
+/** Attribute of dialogs. The shortcuts of the page behind an open dialog are disabled. */
+export const BLOCKS_SHORTCUTS = { "data-blocks-shortcuts": "" };
+
+/** Keys that may be held down. Other shortcuts are executed once, because they act on an item that the user has to see first. */
+const isRepeatable = (key: string): boolean => key === "j" || key === "k" || key.startsWith("Arrow");
+
 export function useKeyboard(): void {
   useEffect(() => {
     const listener = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.isComposing || event.altKey) return;
+      if (event.repeat && !isRepeatable(event.key)) return;
+      if (document.querySelector("[data-blocks-shortcuts]")) return;
       const mod = event.metaKey || event.ctrlKey;
       if (!mod && (isWriting(event.target) || isChoosing(event.key, event.target))) return;
       if ((event.key === "Enter" || event.key === " ") && isPressed(event.target)) return;

@@ -7,6 +7,7 @@ import { mayUse } from "../../../src/platform/contract/caller.ts";
 import { sessionQuery } from "../api/session.ts";
 import type { Destination } from "../page.ts";
 import { pages } from "../pages.ts";
+import { BLOCKS_SHORTCUTS } from "./keys.ts";
 
 const ITEM = "flex cursor-default items-center gap-3 rounded-md px-2.5 py-1.5 text-body data-[selected=true]:bg-hover";
 const GROUP =
@@ -48,6 +49,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 animate-appear bg-scrim" />
         <Dialog.Content
+          {...BLOCKS_SHORTCUTS}
           aria-describedby={undefined}
           className="fixed top-[12vh] left-1/2 z-50 w-[min(560px,calc(100vw-24px))] -translate-x-1/2 animate-appear overflow-hidden rounded-xl border border-line bg-raised shadow-float"
         >

@@ -26,7 +26,8 @@ export function AgentPage() {
   const { section = "graph" } = agentRoute.useSearch();
   const navigate = agentRoute.useNavigate();
   const { data: assistant, error, refetch } = useQuery(assistantQuery(assistant_id));
-  if (error)
+  // A failed refetch keeps the page, whose forms may contain changes.
+  if (error && !assistant)
     return (
       <Page title="Assistant" crumbs={CRUMBS}>
         <ErrorState error={error} retry={() => void refetch()} />

@@ -6,7 +6,7 @@ import type { Assistant } from "../../../../src/agent-server/contract/records.ts
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/form/field.tsx";
+import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
 import { Select } from "../../ui/form/select.tsx";
 import { HueDot } from "../../ui/hue-dot.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
@@ -38,16 +38,13 @@ export function AgentsPage() {
       }
     >
       <div className="flex flex-wrap items-center gap-2 border-line border-b px-6 py-2 max-sm:px-4">
-        <Input
+        <DebouncedInput
           aria-label="Search assistants"
           placeholder="Search name or description"
           className="max-w-64"
           value={q}
-          onChange={({ target }) =>
-            void navigate({
-              search: (before: AgentsSearch) => ({ ...before, q: target.value || undefined }),
-              replace: true,
-            })
+          onChange={(text) =>
+            void navigate({ search: (before: AgentsSearch) => ({ ...before, q: text }), replace: true })
           }
         />
         <Select

@@ -19,8 +19,14 @@ export function NewRevision({ deployment, onClose }: { deployment: Deployment; o
     image_uri: last.image_uri ?? "",
   });
   const submit = async (options: SubmitOptions) => {
-    if (draft.kind === "folder") await deployFolder(deployment.id, draft, options);
-    else await newRevision(deployment.id, revisionConfigOf(draft));
+    // The server keeps the previous value of an omitted field. An emptied field selects the default.
+    const explicit = {
+      ...draft,
+      repo_ref: draft.repo_ref.trim() || (last.repo_ref ? "HEAD" : ""),
+      config_path: draft.config_path.trim() || (last.langgraph_config_path ? "langgraph.json" : ""),
+    };
+    if (draft.kind === "folder") await deployFolder(deployment.id, explicit, options);
+    else await newRevision(deployment.id, revisionConfigOf(explicit));
     await client.invalidateQueries({ queryKey: deploymentsKey });
     toast("Deploying the new revision. Until it is ready, requests are sent to the live revision, if there is one.");
     onClose();

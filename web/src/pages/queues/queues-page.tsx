@@ -5,7 +5,7 @@ import { useMemo, useState } from "react";
 import type { QueueOverview } from "../../../../src/experiments/contract/annotation-queues/app-queues.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/form/field.tsx";
+import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
 import { count } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
@@ -37,15 +37,13 @@ export function QueuesPage() {
       }
     >
       <div className="border-line border-b px-6 py-2 max-sm:px-4">
-        <Input
+        <DebouncedInput
           type="search"
           aria-label="Search queues by name"
           placeholder="Search queues"
           className="max-w-72"
-          value={search.q ?? ""}
-          onChange={({ target }) =>
-            void navigate({ search: { ...search, q: target.value || undefined }, replace: true })
-          }
+          value={search.q}
+          onChange={(q) => void navigate({ search: { ...search, q }, replace: true })}
         />
       </div>
       {list.error && !queues ? (

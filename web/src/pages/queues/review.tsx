@@ -36,19 +36,15 @@ export function Review({ queue, item, onSkip }: { queue: QueueOverview; item: Qu
       Promise.all([QUEUES, TRACES, EXPERIMENTS].map((queryKey) => client.invalidateQueries({ queryKey }))),
   });
   const { needs_my_review, needs_others_review, archived } = queue.items;
-  const isBehindDialog = () => document.querySelector("[role=dialog]") !== null;
   const complete = () => (document.getElementById(form_id) as HTMLFormElement | null)?.requestSubmit();
   const skip = () => {
     completing.reset();
     onSkip();
   };
   useKeys({
-    d: { does: "Save feedback and go to the next item", run: () => isBehindDialog() || complete() },
-    "mod+enter": {
-      does: "Save feedback and go to the next item, even while typing",
-      run: () => isBehindDialog() || complete(),
-    },
-    s: { does: "Skip this item", run: () => isBehindDialog() || completing.isPending || skip() },
+    d: { does: "Save feedback and go to the next item", run: complete },
+    "mod+enter": { does: "Save feedback and go to the next item, even while typing", run: complete },
+    s: { does: "Skip this item", run: () => completing.isPending || skip() },
   });
   return (
     <>

@@ -20,7 +20,7 @@ export function Keys() {
   const [revoking, setRevoking] = useState<ApiKey>();
   const client = useQueryClient();
   const [columns] = useState(() => columnsWith(setRevoking));
-  if (error) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (error && !keys) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>
       <div className="mb-3 flex items-center justify-between gap-4">

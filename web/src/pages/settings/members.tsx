@@ -34,7 +34,7 @@ function MemberList({ path }: { path: string }) {
     onSuccess: () => client.invalidateQueries({ queryKey }),
   });
   const submit = submits(() => change.mutate({ method: "PUT", user_id: user }, { onSuccess: () => setUser("") }));
-  if (members.error) return <ErrorState error={members.error} retry={() => void members.refetch()} />;
+  if (members.error && !members.data) return <ErrorState error={members.error} retry={() => void members.refetch()} />;
   return (
     <>
       <form onSubmit={submit} className="mb-4 flex items-end gap-2">

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { ApiKeyCreate, NewApiKey } from "../../../../src/access/contract/admin.ts";
 import { DEFAULT_SCOPES, SCOPES, type Scope } from "../../../../src/platform/contract/caller.ts";
+import { credentials, signIn } from "../../api/credentials.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -24,15 +25,25 @@ export function NewKey({ onClose }: { onClose(): void }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
   const [user_id, setUser] = useState("");
-  const [scopes, setScopes] = useState<readonly Scope[]>(DEFAULT_SCOPES);
+  // The first key ends open access. Without `admin`, no further key could be created here.
+  const [isFirst] = useState(() => credentials().key === undefined);
+  const [scopes, setScopes] = useState<readonly Scope[]>(isFirst ? [...DEFAULT_SCOPES, "admin"] : DEFAULT_SCOPES);
   const creating = useMutation({
     mutationFn: (body: ApiKeyCreate) => api.post<NewApiKey>("/admin/keys", body),
-    onSuccess: () => client.invalidateQueries(keysQuery),
+    onSuccess: ({ key }) => {
+      if (isFirst) signIn(key, false);
+      // Not awaited: the key has to be shown even if the list cannot be loaded.
+      void client.invalidateQueries(isFirst ? undefined : keysQuery);
+    },
   });
   if (creating.data) return <CreatedKey apiKey={creating.data} onClose={onClose} />;
   return (
     <FormDialog
       title="New key"
+      description={
+        isFirst &&
+        "This is the first key. Afterwards, each request needs a key. This tab uses the new key until you close the tab."
+      }
       action="Create key"
       disabled={creating.isPending || scopes.length === 0}
       error={creating.error}
@@ -64,6 +75,7 @@ export function NewKey({ onClose }: { onClose(): void }) {
             label={scope}
             hint={SCOPE_HINTS[scope]}
             checked={scopes.includes(scope)}
+            disabled={isFirst && scope === "admin"}
             onChange={({ target }) =>
               setScopes(SCOPES.filter((each) => (each === scope ? target.checked : scopes.includes(each))))
             }

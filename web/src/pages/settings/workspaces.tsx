@@ -23,7 +23,7 @@ export function Workspaces() {
       return client.invalidateQueries(workspacesQuery);
     },
   });
-  if (error) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (error && !workspaces) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>
       <form onSubmit={submits(() => creating.mutate())} className="mb-3 flex items-end gap-2 max-sm:flex-wrap">

@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
-import { Input } from "../../ui/form/field.tsx";
+import { DebouncedInput } from "../../ui/form/debounced-input.tsx";
 import { cost, count, percent, seconds } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
@@ -26,15 +26,13 @@ export function ProjectsPage() {
   return (
     <Page title="Traces" fill>
       <div className="border-line border-b px-6 py-2 max-sm:px-4">
-        <Input
+        <DebouncedInput
           type="search"
           aria-label="Search projects by name"
           placeholder="Search projects"
           className="max-w-72"
-          value={search.q ?? ""}
-          onChange={({ target }) =>
-            void navigate({ search: { ...search, q: target.value || undefined }, replace: true })
-          }
+          value={search.q}
+          onChange={(q) => void navigate({ search: { ...search, q }, replace: true })}
         />
       </div>
       {list.error && !projects ? (

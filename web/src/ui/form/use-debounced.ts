@@ -14,7 +14,8 @@ export function useDebounced(value: string, onChange: (text: string) => void): [
   // Until the caller has the reported text, it passes its previous value.
   if (seen.current !== value) {
     seen.current = value;
-    if (reported.current !== value && text !== value) setText(value);
+    // The caller may remove spaces around the text that was reported.
+    if (reported.current.trim() !== value.trim() && text !== value) setText(value);
     reported.current = value;
   }
   const report = useRef(onChange);

@@ -1,6 +1,7 @@
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
+import { BLOCKS_SHORTCUTS } from "../../frame/keys.ts";
 import { Button } from "../button.tsx";
 import { classes, isNarrow, useMedia } from "../layout.tsx";
 import { isOnToast } from "./toast.tsx";
@@ -32,6 +33,7 @@ export function Dialog(props: DialogProps) {
         <Radix.Overlay className={SCRIM} />
         <Radix.Content
           {...(props.description ? {} : { "aria-describedby": undefined })}
+          {...BLOCKS_SHORTCUTS}
           onInteractOutside={keepOnToast}
           className={classes(
             "fixed top-[12vh] left-1/2 z-50 flex max-h-[80vh] -translate-x-1/2 animate-appear flex-col rounded-xl border border-line bg-raised shadow-float",

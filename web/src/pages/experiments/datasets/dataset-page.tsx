@@ -25,7 +25,7 @@ export function DatasetPage() {
   const { data: dataset, error, refetch } = useQuery(datasetQuery(id));
   const uploads = useUploads(dataset?.name);
   const [isRunning, setRunning] = useState(false);
-  if (error)
+  if (error && !dataset)
     return (
       <Page title="Dataset" crumbs={CRUMBS}>
         <ErrorState error={error} retry={() => void refetch()} />

@@ -6,6 +6,7 @@ import type { Dataset } from "../../../../../src/experiments/contract/datasets/d
 import { API_URL, api } from "../../../api/request.ts";
 import { Page } from "../../../frame/header.tsx";
 import { Button } from "../../../ui/button.tsx";
+import { DebouncedInput } from "../../../ui/form/debounced-input.tsx";
 import { Field, Input } from "../../../ui/form/field.tsx";
 import { count } from "../../../ui/format.ts";
 import { FormDialog } from "../../../ui/overlay/form-dialog.tsx";
@@ -47,15 +48,13 @@ export function DatasetsPage() {
       }
     >
       <div className="flex items-center gap-3 border-line border-b px-6 py-2 max-sm:px-4">
-        <Input
+        <DebouncedInput
           type="search"
           aria-label="Search datasets by name"
           placeholder="Search datasets"
           className="max-w-72"
-          value={q ?? ""}
-          onChange={(event) =>
-            void navigate({ search: { q: event.target.value || undefined, sort: given }, replace: true })
-          }
+          value={q}
+          onChange={(text) => void navigate({ search: { q: text, sort: given }, replace: true })}
         />
         {datasets && (
           <span className="ml-auto text-table text-text-3">

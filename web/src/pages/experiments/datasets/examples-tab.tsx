@@ -77,7 +77,7 @@ export function ExamplesTab({ dataset }: { dataset: Dataset }) {
           </Button>
         )}
       </div>
-      {error ? (
+      {error && !data ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : examples ? (
         <Table

@@ -12,6 +12,8 @@ import { keptBy } from "../sessions/kept-threads.tsx";
 import { runCode } from "./code-evaluator.ts";
 
 export interface ExperimentOrder {
+  /** Workspace of the experiment, also while another one is selected. Null for the default workspace of the key. */
+  tenant_id: string | null;
   dataset: Dataset;
   assistant_id: string;
   assistant_name: string;
@@ -85,7 +87,7 @@ const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
  * @throws RequestError if the name is taken; Error if there are no examples, or if code cannot be compiled
  */
 export async function startExperiment(order: ExperimentOrder, client: QueryClient): Promise<void> {
-  const { dataset, name, assistant_name } = order;
+  const { tenant_id, dataset, name, assistant_name } = order;
   for (const evaluator of order.evaluators) if (evaluator.kind === "code") await compile(evaluator.code);
   const examples = await readExamples(order);
   if (examples.length === 0)
@@ -93,7 +95,8 @@ export async function startExperiment(order: ExperimentOrder, client: QueryClien
       `The ${order.split ? `split “${order.split}”` : "dataset"} has no examples to run: add examples first.`,
     );
   const extra = { metadata: { assistant: assistant_name, dataset: dataset.name, split: order.split } };
-  const { id } = await api.post<Session>("/api/v1/sessions", { name, reference_dataset_id: dataset.id, extra });
+  const session = { name, reference_dataset_id: dataset.id, extra };
+  const { id } = await api.post<Session>("/api/v1/sessions", session, { tenant_id });
   queues.set(
     id,
     examples.map((example) => ({ example })),
@@ -111,6 +114,7 @@ export async function continueExperiment(id: string, client: QueryClient): Promi
   const queue = queues.get(id);
   if (!experiment || !queue) return;
   const { order } = experiment;
+  const { tenant_id } = order;
   const controller = new AbortController();
   controllers.set(id, controller);
   addEventListener("beforeunload", warn);
@@ -122,8 +126,8 @@ export async function continueExperiment(id: string, client: QueryClient): Promi
       try {
         row.bodies ??= await runExample(row.example, order, id, controller.signal);
         const { run, scores } = row.bodies;
-        await store("/api/v1/runs/batch", { post: [run] }, controller.signal);
-        for (const score of scores) await store("/api/v1/feedback", score, controller.signal);
+        await store("/api/v1/runs/batch", { post: [run] }, order, controller.signal);
+        for (const score of scores) await store("/api/v1/feedback", score, order, controller.signal);
         if (run.error !== undefined) failed.runs++;
         failed.evaluations += scores.filter(({ error }) => error).length;
         update(id, { done: ++done, failed: { ...failed } });
@@ -141,7 +145,9 @@ export async function continueExperiment(id: string, client: QueryClient): Promi
   const error = reasons.find(({ name }) => name !== "AbortError") ?? reasons[0];
   if (experiments.get().some((each) => each.id === id)) {
     if (!error)
-      await api.patch(`/api/v1/sessions/${id}`, { end_time: new Date().toISOString() }).catch(() => undefined);
+      await api
+        .patch(`/api/v1/sessions/${id}`, { end_time: new Date().toISOString() }, { tenant_id })
+        .catch(() => undefined);
     update(id, error ? { state: "failed", error } : { state: "done" });
   }
   // The page of the dataset has read the differences of what was stored before.
@@ -154,10 +160,10 @@ const STORE_ATTEMPTS = 5;
 const RETRY_MS = 1_000;
 
 /** Stores a part of a row. The server responds with 503 while it receives more than it can store, or restarts. */
-async function store(path: string, body: object, signal: AbortSignal): Promise<void> {
+async function store(path: string, body: object, { tenant_id }: ExperimentOrder, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {
-      return await api.post(path, body);
+      return await api.post(path, body, { tenant_id });
     } catch (error) {
       const isTemporary = error instanceof RequestError && error.status === 503;
       if (!isTemporary || attempt === STORE_ATTEMPTS || signal.aborted) throw error;
@@ -172,11 +178,11 @@ export function dismissExperiment(id: string): void {
   controllers.get(id)?.abort();
 }
 
-async function readExamples({ dataset, split }: ExperimentOrder): Promise<Example[]> {
+async function readExamples({ tenant_id, dataset, split }: ExperimentOrder): Promise<Example[]> {
   const examples: Example[] = [];
   for (;;) {
     const query = { dataset: dataset.id, splits: split, order: "id", limit: PAGE, offset: examples.length };
-    const page = await api.get<Example[]>("/api/v1/examples", { query });
+    const page = await api.get<Example[]>("/api/v1/examples", { query, tenant_id });
     examples.push(...page);
     if (page.length < PAGE) return examples;
   }
@@ -190,15 +196,16 @@ async function compile(code: string): Promise<void> {
 
 async function runExample(
   example: Example,
-  { assistant_id, assistant_name, name, evaluators, keep_threads }: ExperimentOrder,
+  order: ExperimentOrder,
   session_id: string,
   signal: AbortSignal,
 ): Promise<NonNullable<PendingRow["bodies"]>> {
+  const { assistant_name, name, evaluators, keep_threads } = order;
   const { id, inputs, modified_at } = example;
   const run_id = crypto.randomUUID();
   const start_time = new Date().toISOString();
   const dotted_order = `${start_time.replaceAll(/[-:.Z]/g, "")}000Z${run_id}`;
-  const { __error__: failure, ...outputs } = await runAssistant(assistant_id, inputs, signal, {
+  const { __error__: failure, ...outputs } = await runAssistant(order, inputs, signal, {
     // Makes the server store the trace of the agent run below the run of the row.
     config: { configurable: { "langsmith-trace": dotted_order } },
     langsmith_tracer: { project_name: name },
@@ -215,20 +222,20 @@ async function runExample(
   };
   const scores: Score[] = [];
   for (const evaluator of failure ? [] : evaluators) {
-    const score = await evaluate(evaluator, example, outputs, signal);
+    const score = await evaluate(evaluator, example, outputs, order, signal);
     if (score) scores.push(Object.assign(score, { id: crypto.randomUUID(), run_id, session_id }));
   }
   return { run, scores };
 }
 
 async function runAssistant(
-  assistant_id: string,
+  { tenant_id, assistant_id }: Pick<ExperimentOrder, "tenant_id" | "assistant_id">,
   input: unknown,
   signal: AbortSignal,
   options: object = {},
 ): Promise<Result> {
   const body = { assistant_id, input, on_disconnect: "cancel", ...options };
-  return toResult(await api.post<unknown>("/runs/wait", body, { signal }));
+  return toResult(await api.post<unknown>("/runs/wait", body, { tenant_id, signal }));
 }
 
 /** How the official clients mark the error of an evaluator. It counts as an error, and not as a score. */
@@ -241,6 +248,7 @@ async function evaluate(
   evaluator: Evaluator,
   { id, inputs, outputs: expected, metadata }: Example,
   outputs: unknown,
+  { tenant_id }: ExperimentOrder,
   signal: AbortSignal,
 ): Promise<Score | undefined> {
   if (evaluator.kind === "exact_match" || evaluator.kind === "json_match") {
@@ -251,7 +259,7 @@ async function evaluate(
   const { key } = evaluator;
   const result =
     evaluator.kind === "assistant"
-      ? await runAssistant(evaluator.assistant_id, { inputs, outputs, expected }, signal)
+      ? await runAssistant({ ...evaluator, tenant_id }, { inputs, outputs, expected }, signal)
       : await runCode(evaluator.code, {
           run: { inputs, outputs },
           example: { id, inputs, outputs: expected, metadata },

@@ -27,7 +27,7 @@ export function ExperimentsTab({ dataset }: { dataset: Dataset }) {
   const { data: sessions, error, refetch } = useQuery(sessionsQuery(dataset.id));
   const { data: configs } = useQuery(keysQuery);
   const metrics = useMemo(() => metricsOf(sessions ?? [], configs), [sessions, configs]);
-  if (error) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (error && !sessions) return <ErrorState error={error} retry={() => void refetch()} />;
   if (!sessions) return <SkeletonRows label="Loading experiments" rows={10} />;
   if (sessions.length === 0) return <NoExperiments dataset={dataset} />;
   return (

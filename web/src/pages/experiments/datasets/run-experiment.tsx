@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
+import { credentials } from "../../../api/credentials.ts";
 import { Checkbox, Field, Input, TextArea } from "../../../ui/form/field.tsx";
 import { fieldsOf } from "../../../ui/form/json-schema.ts";
 import { Select } from "../../../ui/form/select.tsx";
@@ -48,7 +49,7 @@ export function RunExperiment({ dataset, onClose }: { dataset: Dataset; onClose(
       startExperiment(
         {
           ...{ dataset, assistant_id: id, assistant_name: nameOf(id), evaluators, concurrency: Number(concurrency) },
-          ...{ keep_threads, split },
+          ...{ keep_threads, split, tenant_id: credentials().tenant_id ?? null },
           name: name.trim() || `${nameOf(id)} ${new Date().toISOString().slice(0, 19)}`,
         },
         client,

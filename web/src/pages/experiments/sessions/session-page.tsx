@@ -27,7 +27,7 @@ export function SessionPage() {
   const keys = useScoreKeys(session);
   const dataset_id = session?.reference_dataset_id ?? undefined;
   const { data: dataset } = useQuery({ ...datasetQuery(dataset_id ?? ""), enabled: dataset_id !== undefined });
-  if (error)
+  if (error && !session)
     return (
       <Page title="Experiment" crumbs={CRUMBS}>
         <ErrorState error={error} retry={() => void refetch()} />

@@ -1,5 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { UploadResult } from "../../../../../src/experiments/contract/upload.ts";
+import { credentials } from "../../../api/credentials.ts";
 import { API_URL, sendFile } from "../../../api/request.ts";
 import { createStore } from "../../../store.ts";
 import { shellQuote } from "../../../ui/format.ts";
@@ -13,6 +14,8 @@ export interface FileUpload {
   file: File;
   /** The body of the upload: the file, or what it was converted to. */
   body: Blob;
+  /** Workspace of the upload. Files that wait stay in it when another workspace is selected. */
+  tenant_id: string | null;
   sent_bytes: number;
   /**
    * Files are uploaded in order, one at a time. Columns of CSV and JSONL files are mapped first (`reading`, `mapping`). Such files are
@@ -40,10 +43,11 @@ const update = (id: number, changed: Partial<FileUpload>): void =>
   uploads.set(uploads.get().map((upload) => (upload.id === id ? { ...upload, ...changed } : upload)));
 
 export function addUploads(files: readonly File[], client: QueryClient, dataset_name?: string): void {
+  const { tenant_id = null } = credentials();
   const added = files.map((file): FileUpload => {
     const isResults = isResultFile(file.name);
     const state = !isResults ? "waiting" : file.size > MAX_FILE_BYTES ? "unsupported" : "reading";
-    return { id: next++, file, body: file, sent_bytes: 0, state, dataset_name };
+    return { id: next++, file, body: file, tenant_id, sent_bytes: 0, state, dataset_name };
   });
   uploads.set([...uploads.get(), ...added]);
   for (const { id, file, state } of added)
@@ -78,9 +82,10 @@ async function sendWaiting(client: QueryClient): Promise<void> {
   sending = undefined;
 }
 
-async function sendOne({ id, body }: FileUpload, signal: AbortSignal, client: QueryClient): Promise<void> {
+async function sendOne({ id, body, tenant_id }: FileUpload, signal: AbortSignal, client: QueryClient): Promise<void> {
   try {
     const result = await sendFile<UploadResult>("/api/v1/datasets/upload-experiment", body, {
+      tenant_id,
       onProgress: (sent_bytes) => update(id, { sent_bytes }),
       signal,
     });

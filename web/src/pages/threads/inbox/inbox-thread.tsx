@@ -22,10 +22,12 @@ const NO_DURATIONS: ReadonlyMap<string, number> = new Map();
 
 /** A waiting thread: its conversation, and its open interrupts with their answers. */
 export function InboxThread({ thread, position }: { thread: ListedThread; position: string }) {
-  const { thread_id, metadata } = thread;
+  const { thread_id, updated_at, metadata } = thread;
   const client = useQueryClient();
   const navigate = useNavigate();
-  const { data: state, error, refetch } = useQuery(stateQuery(thread_id, undefined));
+  const { queryKey, queryFn } = stateQuery(thread_id, undefined);
+  // A thread that pauses again stays in the list. Its state, and the cards of its interrupts, have to be replaced.
+  const { data: state, error, refetch } = useQuery({ queryKey: [...queryKey, updated_at], queryFn });
   useThreadEvents(thread_id);
   const answer = async (request: Pick<RunRequest, "input" | "command">) => {
     await startRun(client, thread_id, { assistant_id: String(metadata.assistant_id), ...request });

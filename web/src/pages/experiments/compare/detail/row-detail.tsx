@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { ChevronDown, ChevronUp } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect } from "react";
 import type { ComparedRow } from "../../../../../../src/experiments/contract/app-comparison.ts";
 import type { ExampleWithRuns } from "../../../../../../src/experiments/contract/comparison.ts";
 import { Button } from "../../../../ui/button.tsx";
@@ -49,6 +49,11 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
   // The example's row may not be loaded yet, for example after opening a URL.
   const position = useQuery({ ...positionQuery(dataset_id, narrowing, row), enabled: loaded === -1 });
   const at = loaded === -1 ? (position.data ?? undefined) : loaded;
+  const { onRange } = rows;
+  // Loads the row and its neighbours, to which j, k and the buttons go.
+  useEffect(() => {
+    if (loaded === -1 && at !== undefined) onRange(Math.max(0, at - 1), at + 1);
+  }, [loaded, at, onRange]);
   const beside = (by: number): Slot | undefined => (at === undefined ? undefined : rows.slots?.[at + by]);
   const step = (by: number, label: string, Icon: typeof ChevronUp) => (
     <Button
