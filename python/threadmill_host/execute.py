@@ -7,7 +7,6 @@ from typing import Any
 
 from langgraph.pregel import Pregel
 
-from .commands import is_consumed_resume
 from .commit_points import CommitPoints
 from .execution import Execution
 from .messages import Message, RunKey
@@ -31,9 +30,7 @@ async def execute_run(execution: Execution) -> tuple[Message, BaseException | No
     )
     # LangGraph records the consumption of a resume value only in memory; a later claim would pass it to the next
     # interrupt, too.
-    scope.is_resume_consumed = any(
-        is_consumed_resume(write["task_id"], write["channel"]) for write in execution.prior_writes
-    )
+    scope.is_resume_consumed = execution.resume_consumed
     config = with_user(execution.kwargs.get("config") or {})
     task = asyncio.ensure_future(_execute(execution, config, scope, streamed))
     controls.task = task

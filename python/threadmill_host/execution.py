@@ -44,6 +44,8 @@ class Execution:
     order: Message
     head: Message | None
     prior_writes: list[Message]
+    # Whether a task of the graph or of a subgraph has consumed a resume value of the run in an earlier claim.
+    resume_consumed: bool
     graphs: LoadedGraphs
     controls: RunControls
     emit: Emit

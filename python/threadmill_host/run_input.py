@@ -43,7 +43,7 @@ async def _input_of(graph: Graph, execution: Execution, scope: Scope) -> Any:
     needs_id = resume is None or resume == {}
     if not needs_id and not _may_need_token(execution):
         return to_command(command)
-    opened = open_interrupts(await graph.aget_state(state_config(execution.order, scope)))
+    opened = open_interrupts(await graph.aget_state(_start_config(execution, scope)))
     interrupt = next((one for one in opened if not is_token_interrupt(one)), None)
     # A token interrupt consumes no value: without an id, the value would go to the next interrupt of the node.
     if not needs_id and interrupt is not None:
@@ -61,7 +61,7 @@ async def _remaining_input(graph: Graph, execution: Execution, scope: Scope) -> 
     consumed = {
         write["task_id"] for write in execution.prior_writes if is_consumed_resume(write["task_id"], write["channel"])
     }
-    snapshot = await graph.aget_state(state_config(execution.order, scope))
+    snapshot = await graph.aget_state(_start_config(execution, scope))
     if not resume:
         # The answer to the first open interrupt, as in _input_of().
         first = next(iter(open_interrupts(snapshot)), None)
@@ -73,6 +73,15 @@ async def _remaining_input(graph: Graph, execution: Execution, scope: Scope) -> 
         if interrupt.id in resume and task.id not in consumed
     }
     return Command(resume=remaining) if remaining else None
+
+
+def _start_config(execution: Execution, scope: Scope) -> Any:
+    """Returns the config for reading the state that the run starts from: an older one if the request names it."""
+    config = state_config(execution.order, scope)
+    checkpoint_id = (execution.kwargs.get("config") or {}).get("configurable", {}).get("checkpoint_id")
+    if checkpoint_id is None:
+        return config
+    return {**config, "configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
 
 
 def _may_need_token(execution: Execution) -> bool:

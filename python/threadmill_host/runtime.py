@@ -161,6 +161,7 @@ class Runtime:
             order=order,
             head=message.get("head"),
             prior_writes=message.get("prior_writes") or [],
+            resume_consumed=bool(message.get("resume_consumed")),
             graphs=graphs,
             controls=controls,
             emit=lambda event, data: connection.emit(key, event, data),

@@ -316,7 +316,15 @@ class Service:
         }
         self._started.add((run_id, epoch))
         head = self.rows.head(thread_id)
-        start = {"type": "start", "order": order, "head": head, "prior_writes": prior_writes}
+        start = {
+            "type": "start",
+            "order": order,
+            "head": head,
+            "prior_writes": prior_writes,
+            "resume_consumed": any(
+                write["channel"] == "__resume__" and write["task_id"] != str(uuid.UUID(int=0)) for write in prior_writes
+            ),
+        }
         self.send({**start, **({} if trace is None else {"trace": trace})})
         return order
 

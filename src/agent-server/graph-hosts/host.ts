@@ -224,8 +224,18 @@ export interface StagedUpdate {
 }
 
 export type ToHost =
-  /** `head`: the thread's newest root checkpoint. `prior_writes`: writes of earlier claims of the run on the checkpoint it starts from. */
-  | { type: "start"; order: RunOrder; head: CheckpointData | null; prior_writes: WriteKey[]; trace?: TraceOrder }
+  /**
+   * `head`: the thread's newest root checkpoint. `prior_writes`: writes of earlier claims of the run on the checkpoint it starts from.
+   * `resume_consumed`: whether a task in any namespace has consumed a resume value in an earlier claim.
+   */
+  | {
+      type: "start";
+      order: RunOrder;
+      head: CheckpointData | null;
+      prior_writes: WriteKey[];
+      resume_consumed: boolean;
+      trace?: TraceOrder;
+    }
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Requests a stop after the current step. The run continues in another process. */
   | { type: "drain"; run_id: string; epoch: number }

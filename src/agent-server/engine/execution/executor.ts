@@ -126,7 +126,7 @@ export class Executor {
     const metadata = metadataEvent(this.run, seq);
     if (!hasMetadataEvent(this.run, seq)) this.#journal.append([[metadata.event, metadata.data]]);
     else if (epoch === 1) this.#feed.publish([metadata]);
-    const { head, begun, base } = await loadResumePoint(database, this.run, order);
+    const { head, begun, resume_consumed, base } = await loadResumePoint(database, this.run, order);
     if (base) this.#journal.setDeltaBase(base);
     if (this.#ended) return false;
     const language = this.#options.pool.languageOf(order.graph_id);
@@ -138,7 +138,7 @@ export class Executor {
       return false;
     }
     const trace = this.#options.traces?.begin(this.run, order.kwargs);
-    host.send({ type: "start", order, head, prior_writes: begun, trace });
+    host.send({ type: "start", order, head, prior_writes: begun, resume_consumed, trace });
     this.#after(run_timeout_ms, () => void this.stop("timeout"));
     // stop() was called before the host received the run.
     if (this.#stopping) host.send({ type: "abort", run_id, epoch, reason: this.#stopping });

@@ -94,12 +94,11 @@ export class Journal {
     if (!this.#writing) this.#write();
   }
 
-  /** Resolves once all entries are written, or a write has failed. */
+  /** Resolves once everything that was added before is written, or a write has failed. Another branch may add more all the time. */
   async written(): Promise<void> {
-    while (!this.#failure && (this.#writing || this.#events.length > 0 || this.#entries.length > 0)) {
-      if (!this.#writing) this.#write();
-      await this.#writing;
-    }
+    if (this.#failure || this.#closed) return;
+    if (this.#events.length + this.#entries.length === 0) await this.#writing;
+    else await this.commit(async () => undefined).catch(() => undefined);
   }
 
   /** Accepts no more entries, waits for the running transaction and returns the entries that are not written. */

@@ -2,7 +2,8 @@ import type { Database, Tx } from "../../../platform/database/database.ts";
 import { languageMismatch } from "../../graph-catalog.ts";
 import type { CheckpointData, Language, WriteKey } from "../../graph-hosts/checkpoint-requests.ts";
 import type { RunKwargs, RunOrder } from "../../graph-hosts/host.ts";
-import { findCheckpoint, findWritesOfRun } from "../../storage/checkpoints/checkpoints.ts";
+import { findCheckpoint } from "../../storage/checkpoints/checkpoints.ts";
+import { findWritesOfRun, hasConsumedResume } from "../../storage/checkpoints/run-writes.ts";
 import type { StoredEvent } from "../../storage/event-reader.ts";
 import { findLastOutput } from "../../storage/runs.ts";
 import type { RunRow, ThreadRow } from "../../storage/schema.ts";
@@ -31,6 +32,8 @@ export interface ResumePoint {
   head: CheckpointData | null;
   /** Writes on the checkpoint that the run starts from, stored during previous claims of the run. */
   begun: WriteKey[];
+  /** Whether a task has consumed a resume value during a previous claim, also in a subgraph, whose writes are on its own checkpoints. */
+  resume_consumed: boolean;
   /** Output of the previous run. The first state event of most runs repeats it. */
   base: DeltaBase | undefined;
 }
@@ -38,11 +41,17 @@ export interface ResumePoint {
 export async function loadResumePoint({ read }: Database, run: RunRow, { kwargs }: RunOrder): Promise<ResumePoint> {
   const { run_id, thread_id, epoch } = run;
   const head = (await findCheckpoint(read, { thread_id, checkpoint_ns: "" })) ?? null;
-  if (!head) return { head, begun: [], base: undefined };
+  if (!head) return { head, begun: [], resume_consumed: false, base: undefined };
   const last = kwargs.stream_mode.some(hasState) ? await findLastOutput(read, thread_id) : undefined;
   const checkpoint_id = String(kwargs.config.configurable?.checkpoint_id ?? head.checkpoint_id);
   const begun = epoch > 1 ? await findWritesOfRun(read, { run_id, thread_id, checkpoint_id }) : [];
-  return { head, begun, base: last?.output ? { run_id: last.run_id, output: last.output } : undefined };
+  const resume_consumed = epoch > 1 && (await hasConsumedResume(read, { run_id, thread_id }));
+  return {
+    head,
+    begun,
+    resume_consumed,
+    base: last?.output ? { run_id: last.run_id, output: last.output } : undefined,
+  };
 }
 
 /** Format of LangGraph interrupt IDs. LangGraph treats a `resume` object as a map by interrupt ID if all of its keys match. */

@@ -50,8 +50,9 @@ function keepScope(config: RunnableConfig, configurable: Record<string, unknown>
   return scope ? withScope(configurable, scope) : configurable;
 }
 
+/** LangGraph reads the states of subgraphs without the scope. */
 const scopeOf = (config: RunnableConfig): Scope =>
-  (config.configurable?.[SCOPE] as Scope | undefined) ?? { metadata: {} };
+  (config.configurable?.[SCOPE] as Scope | undefined) ?? { metadata: {}, hideResumes: true };
 
 const PAGE_SIZE = 50;
 

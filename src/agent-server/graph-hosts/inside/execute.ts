@@ -1,15 +1,16 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { isObject } from "../../../platform/lib/json/json.ts";
+import { unlessAborted } from "../../../platform/lib/signal.ts";
 import { isTokenInterrupt, REQUEST_TOKEN_KEY, type RequestToken } from "../author/token-interrupt.ts";
 import type { CheckpointData, WriteKey } from "../checkpoint-requests.ts";
-import type { AbortReason, HostOutcome, RunOrder, StateSummary } from "../host.ts";
+import type { AbortReason, HostOutcome, RunOrder } from "../host.ts";
 import { type Scope, withScope } from "./checkpointer.ts";
 import { INTERRUPT, isConsumedResume, isResume, toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
 import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
 import { MessageBlocks } from "./message-blocks.ts";
-import { openTasks, summarize } from "./state.ts";
+import { openTasks, readSummary, startConfig } from "./state.ts";
 import { StreamedState, StreamTranslator, sourceModes } from "./stream-modes.ts";
 import { PROTOCOL_MODES, type ProtocolEvent, ThreadProtocolTranslator, withMessageBlocks } from "./thread-protocol.ts";
 import { type TracedExecution, tracingCallbacks } from "./tracer.ts";
@@ -45,6 +46,8 @@ export interface Execution {
   order: RunOrder;
   head: CheckpointData | null;
   prior_writes: readonly WriteKey[];
+  /** Whether a task of the graph or of a subgraph has consumed a resume value of the run in an earlier claim. */
+  resume_consumed: boolean;
   graphs: LoadedGraphs;
   controls: RunControls;
   emit: (event: string, data: string) => void;
@@ -62,13 +65,15 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
   const streamed = new StreamedState();
   const scope: Scope = { run: order, metadata: checkpointMetadata(order), head: { data: head } };
   // LangGraph records the consumption of a resume value only in memory; a later claim would pass it to the next interrupt, too.
-  scope.isResumeConsumed = execution.prior_writes.some(isConsumedResume);
+  scope.isResumeConsumed = execution.resume_consumed;
   let graph: CompiledGraph | undefined;
   try {
-    const loaded = await graphs.get(order.graph_id, order.kwargs.config, {
+    const loading = graphs.get(order.graph_id, order.kwargs.config, {
       accessContext: "threads.create_run",
       executionRuntime: { context: order.kwargs.context ?? undefined },
     });
+    // A factory that hangs would keep the slot of the run.
+    const loaded = await unlessAborted(controls.signal, loading);
     graph = loaded.graph;
     scope.commits = new CommitPoints(order.kwargs.durability, graph);
     controls.signal.throwIfAborted();
@@ -160,7 +165,8 @@ async function inputOf(graph: CompiledGraph, library: Library, execution: Execut
   // The stored resume value belongs to an interrupt of an earlier run.
   scope.isResumeConsumed = true;
   if (command.resume && !mayNeedToken(execution)) return toCommand(command, library);
-  const open = openTasks(await graph.getState(stateConfig(execution.order, scope))).flatMap((task) => task.interrupts);
+  const state = await graph.getState(startConfig(execution.order, scope));
+  const open = openTasks(state).flatMap((task) => task.interrupts);
   const interrupt = open.find((item) => !isTokenInterrupt(item));
   // LangGraph ignores a falsy resume value (null, 0, "") without an interrupt id. A token interrupt consumes no value: without an id,
   // the value would go to the next interrupt of the node.
@@ -183,7 +189,7 @@ async function remainingInput(
   const { command } = order.kwargs;
   const resume: unknown = command?.resume;
   if (!command || !("resume" in command) || (resume && !isObject(resume))) return null;
-  const open = openTasks(await graph.getState(stateConfig(order, scope)));
+  const open = openTasks(await graph.getState(startConfig(order, scope)));
   // LangGraph has stored the answers for tasks with the IDs of the interrupts. inputOf() has chosen the one for a value that is falsy.
   const stored = prior_writes.find((write) => isResume(write) && INTERRUPT_ID.test(write.task_id))?.task_id;
   const answers: Record<string, unknown> = isObject(resume) ? resume : stored === undefined ? {} : { [stored]: resume };
@@ -291,15 +297,6 @@ function safeWire(value: unknown): string {
     return String(value);
   }
 }
-
-const readSummary = async (graph: CompiledGraph, order: RunOrder, scope: Scope): Promise<StateSummary> =>
-  summarize(await graph.getState(stateConfig(order, scope)));
-
-/** Returns the config for reading the newest state of the run's thread. */
-const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
-  // The head is valid only for the run, and only while it is the newest checkpoint.
-  configurable: withScope({ thread_id }, { ...scope, head: undefined, hideResumes: true }),
-});
 
 const INTERNAL_KEYS = new Set(["checkpoint_ns", "checkpoint_id", "checkpoint_map", "run_id", "thread_id"]);
 

@@ -39,7 +39,7 @@ export function startRuntime(
   );
 
   async function start(
-    { order, head, prior_writes, trace }: Extract<ToHost, { type: "start" }>,
+    { order, head, prior_writes, resume_consumed, trace }: Extract<ToHost, { type: "start" }>,
     controls: RunControls,
   ): Promise<void> {
     const graphs = await loading;
@@ -55,7 +55,7 @@ export function startRuntime(
       connection.post({ type: "trace", run_id, epoch, runs, is_last });
     const tracing = trace && { order, trace, sink: new TraceSink(order, withDeployment(trace), send) };
     const outcome = await inContext({ connection, run: { order, signal: controls.signal } }, () =>
-      executeRun({ order, head, prior_writes, graphs, controls, emit, requestToken, tracing }),
+      executeRun({ order, head, prior_writes, resume_consumed, graphs, controls, emit, requestToken, tracing }),
     );
     runs.delete(keyOf(order));
     connection.post({ type: "done", run_id, epoch, outcome });

@@ -131,8 +131,11 @@ function reviveMessage(record: Record<string, unknown>, classes: MessageClasses)
   if (!Message) return NEEDS_LOADER;
   const fields = revive(record.kwargs, classes);
   if (fields === NEEDS_LOADER) return NEEDS_LOADER;
+  // A message that was created with `contentBlocks` has no content in its record. LangChain's loader translates the name.
+  const { content_blocks: contentBlocks, ...others } = fields as Record<string, unknown>;
+  const isOfBlocks = contentBlocks !== undefined && others.content === undefined;
   try {
-    return new Message(fields as Record<string, unknown>);
+    return new Message(isOfBlocks ? { ...others, contentBlocks } : (fields as Record<string, unknown>));
   } catch {
     // A client sent a record of an invalid message.
     return record;

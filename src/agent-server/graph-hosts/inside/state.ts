@@ -1,5 +1,7 @@
 import type { StateSnapshot } from "@langchain/langgraph";
-import type { CheckpointKey, StateSummary } from "../host.ts";
+import type { CheckpointKey, RunOrder, StateSummary } from "../host.ts";
+import { type Scope, withScope } from "./checkpointer.ts";
+import type { CompiledGraph } from "./loading/load.ts";
 import { toWire } from "./wire.ts";
 
 export function summarize(snapshot: StateSnapshot): StateSummary {
@@ -54,3 +56,19 @@ export const toConfigurable = ({ thread_id, checkpoint_ns = "", checkpoint_id }:
   checkpoint_ns,
   ...(checkpoint_id !== undefined && { checkpoint_id }),
 });
+
+export const readSummary = async (graph: CompiledGraph, order: RunOrder, scope: Scope): Promise<StateSummary> =>
+  summarize(await graph.getState(stateConfig(order, scope)));
+
+/** Returns the config for reading the newest state of the run's thread. */
+const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
+  // The head is valid only for the run, and only while it is the newest checkpoint.
+  configurable: withScope({ thread_id }, { ...scope, head: undefined, hideResumes: true }),
+});
+
+/** Returns the config for reading the state that the run starts from: an older one if the request names its checkpoint. */
+export const startConfig = (order: RunOrder, scope: Scope) => {
+  const { configurable } = stateConfig(order, scope);
+  const { checkpoint_id } = order.kwargs.config.configurable ?? {};
+  return { configurable: checkpoint_id === undefined ? configurable : { ...configurable, checkpoint_id } };
+};

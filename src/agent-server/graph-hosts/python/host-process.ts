@@ -105,7 +105,7 @@ export class HostProcess {
 }
 
 /**
- * A failed write destroys a socket of Node.js with the messages that it has not read. They tell which runs have started, so without them,
+ * A failed write destroys a socket of Node.js with the messages that it has not read. They show which runs have started: without them,
  * the nodes of a run that has started would be executed again without counting an attempt. The end of the host follows.
  */
 function readAfterFailedWrites(socket: Duplex): void {

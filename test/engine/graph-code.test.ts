@@ -1,0 +1,93 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Scenario } from "../http/scenario.ts";
+import { createProject, oneNodeGraph, type TestProject } from "../support/project.ts";
+import { until } from "../support/until.ts";
+
+const GRAPHS = `
+import { existsSync, writeFileSync } from "node:fs";
+import { AIMessage } from "@langchain/core/messages";
+import { Annotation, interrupt, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+
+/** Ends its host once. */
+const die = (file) => {
+  if (existsSync(file)) return;
+  writeFileSync(file, "");
+  process.exit(3);
+};
+const Answers = Annotation.Root({ answers: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }), file: Annotation });
+const asking = new StateGraph(Answers)
+  .addNode("first", () => ({ answers: [interrupt("first?")] }))
+  .addNode("second", ({ file }) => {
+    die(file);
+    return { answers: [interrupt("second?")] };
+  })
+  .addEdge("__start__", "first").addEdge("first", "second").compile();
+export const nested = new StateGraph(Answers).addNode("asking", asking).addEdge("__start__", "asking").compile();
+
+export const blocks = new StateGraph(MessagesAnnotation)
+  .addNode("say", () => ({ messages: [new AIMessage({ contentBlocks: [{ type: "text", text: "of blocks" }] })] }))
+  .addEdge("__start__", "say").compile();
+
+export const hanging = () => new Promise(() => undefined);
+`;
+
+describe("the code of a graph", () => {
+  let project: TestProject;
+  let api: Scenario;
+  beforeAll(async () => {
+    const names = ["nested", "blocks", "hanging"].map((name) => [name, `./graphs.mjs:${name}`]);
+    const graphs = { ...Object.fromEntries(names), one: "./one.mjs:graph" };
+    project = createProject({
+      "graphs.mjs": GRAPHS,
+      "one.mjs": oneNodeGraph("one"),
+      "langgraph.json": JSON.stringify({ graphs }),
+    });
+    api = await Scenario.start("sqlite", { N_JOBS_PER_WORKER: "1" }, { config: project.config, inline: false });
+  });
+  afterAll(async () => {
+    await api.stop();
+    project.drop();
+  });
+
+  it("gets one answer for one question of a subgraph, even if its host ends between two", async () => {
+    const thread_id = await api.newThread();
+    const file = join(project.folder, "nested");
+    await api.wait(thread_id, { assistant_id: "nested", input: { file } });
+    expect((await api.thread(thread_id)).status).toBe("interrupted");
+    await api.wait(thread_id, { assistant_id: "nested", command: { resume: "yes" } });
+    expect(existsSync(file)).toBe(true);
+    const { status, interrupts } = await api.thread(thread_id);
+    expect({ status, asked: JSON.stringify(interrupts) }).toEqual({
+      status: "interrupted",
+      asked: expect.stringContaining("second?"),
+    });
+    await api.wait(thread_id, { assistant_id: "nested", command: { resume: "no" } });
+    expect((await api.state(thread_id)).values).toMatchObject({ answers: ["yes", "no"] });
+  });
+
+  it("can create a message with contentBlocks, which keeps its content", async () => {
+    const thread_id = await api.newThread();
+    const say = () => api.wait(thread_id, { assistant_id: "blocks", input: { messages: [] } });
+    await say();
+    const { messages } = await say();
+    expect(messages.map(({ content }: { content: unknown }) => JSON.stringify(content))).toEqual([
+      expect.stringContaining("of blocks"),
+      expect.stringContaining("of blocks"),
+    ]);
+  });
+
+  it("can hang in a factory, and keeps no slot once its run is cancelled", async () => {
+    const thread_id = await api.newThread();
+    for (let n = 0; n < 4; n++) {
+      const run = await api.newRun(thread_id, { assistant_id: "hanging", input: {} });
+      await until("it is executed", async () => (await api.run(run)).status === "running");
+      await api.call("POST", `/threads/${thread_id}/runs/${run.run_id}/cancel?wait=true`);
+    }
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => api.call("POST", "/runs/wait", { assistant_id: "one", input: {} })),
+    );
+    expect(answers).toEqual(Array(4).fill({ answer: "one" }));
+  });
+});
