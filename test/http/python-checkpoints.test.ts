@@ -41,5 +41,19 @@ describe.each(databases)("the checkpointer of Python hosts on %s", (database) =>
       expect(history.map(({ values }) => values.messages.length).slice(0, 4)).toEqual([13, 12, 11, 10]);
       expect(contentsOf(history[4]?.values as never)).toEqual(expected.slice(0, 9));
     });
+
+    it("keeps what later runs are rebuilt from when an earlier run is deleted", async () => {
+      const thread_id = await api.newThread();
+      for (let turn = 0; turn < 3; turn++)
+        await api.wait(thread_id, { assistant_id: "deltas", input: say(`turn ${turn}`) });
+      const { values } = await api.state(thread_id);
+      expect(contentsOf(values)).toHaveLength(9);
+      const [, , first] = await api.get(`/threads/${thread_id}/runs`);
+      await api.call("DELETE", `/threads/${thread_id}/runs/${first.run_id}`);
+      expect((await api.state(thread_id)).values).toEqual(values);
+      expect((await api.thread(thread_id)).values).toEqual(values);
+      const after = await api.wait(thread_id, { assistant_id: "deltas", input: say("last") });
+      expect(contentsOf(after)).toHaveLength(12);
+    });
   });
 });

@@ -64,6 +64,17 @@ describe.each(databases)("the time to live of threads on %s", (database) => {
     Object.values(await rowsOfThread(api.service.database, thread_id)).flat().length;
   const history = (thread_id: string): Promise<Wire[]> => api.get(`/threads/${thread_id}/history?limit=100`);
 
+  it("begins again with the rollback of a run, even if it had passed meanwhile", async () => {
+    const thread_id = await newThread({ ttl: 0.01 });
+    const began = Date.now();
+    await api.newRun(thread_id, { assistant_id: "agent", input: {}, after_seconds: 60 });
+    await until("the time has passed", async () => Date.now() - began > 700);
+    const body = { assistant_id: "agent", input: {}, multitask_strategy: "rollback" };
+    const next = await api.send("POST", `/threads/${thread_id}/runs`, body);
+    expect(next.status).toBe(200);
+    expect((await api.join(next.body)).steps).toEqual(["a", "b"]);
+  });
+
   it("is shown on request and counts from the last update", async () => {
     const thread_id = await newThread({ ttl: 30, strategy: "keep_latest" });
     const thread: Wire = await api.get(`/threads/${thread_id}?include=ttl`);

@@ -24,7 +24,7 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
   {
     name: "faults: a prune deletes the checkpoints from which a DeltaChannel is rebuilt",
     file: "src/agent-server/storage/checkpoints/checkpoints.ts",
-    replace: ["if (!row.metadata.includes('\"counters_since_delta_snapshot\"')) break;", "break;"],
+    replace: ["if (!isRebuilt(row)) break;", "break;"],
     suites: ["test/http/thread-ttl.test.ts"],
   },
   {

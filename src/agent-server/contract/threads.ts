@@ -107,9 +107,12 @@ export const threadFilter = z
 export type ThreadFilter = z.output<typeof threadFilter>;
 
 // A path into a thread, like `values.messages[-1].content`.
-const extractPath = z.string().regex(/^(values|metadata|config|interrupts)($|[.[])/, {
-  error: "must start with `values`, `metadata`, `config` or `interrupts`",
-});
+const extractPath = z
+  .string()
+  .max(500)
+  .regex(/^(values|metadata|config|interrupts)($|[.[])/, {
+    error: "must start with `values`, `metadata`, `config` or `interrupts`",
+  });
 
 /** `extract` maps aliases to paths. Each thread in the response contains the values at these paths, by alias, in `extracted`. */
 export const threadSearch = z

@@ -1,16 +1,17 @@
 import { sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import { versionsIn } from "./checkpoints/checkpoints.ts";
+import { isRebuilt, versionsIn } from "./checkpoints/checkpoints.ts";
 import { releaseOutput } from "./events.ts";
 import type { ThreadRunKey } from "./schema.ts";
 import { requestTraceDeletions } from "./trace-deletions.ts";
 
 type RunOfThread = Omit<ThreadRunKey, "tenant_id">;
 
-/** Deletes a run with its events and its checkpoints. Values that checkpoints of later runs reference are kept. */
+/** Deletes a run with its events and its checkpoints. What checkpoints of later runs reference or are rebuilt from is kept. */
 export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
   await releaseOutput(tx, run);
+  await detachNeeded(tx, run);
   await deleteWrites(tx, run);
   await tx.enqueue(
     tx.k.deleteFrom("checkpoints").where("thread_id", "=", run.thread_id).where("run_id", "=", run.run_id),
@@ -42,6 +43,34 @@ const deleteStateQueries = (["checkpoint_writes", "checkpoint_values", "checkpoi
 const deleteRecordQueries = (["run_events", "runs"] as const).map((table) =>
   prepared<RunOfThread, unknown>((k, p) => k.deleteFrom(table).where("run_id", "=", p("run_id"))),
 );
+
+/** Assigns the checkpoints of a run that other checkpoints need, with its writes on them, to no run. */
+async function detachNeeded(tx: Tx, { thread_id, run_id }: { thread_id: string; run_id: string }): Promise<void> {
+  const rows = await tx.all(
+    tx.k
+      .selectFrom("checkpoints")
+      .select(["checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "run_id", "metadata"])
+      .where("thread_id", "=", thread_id),
+  );
+  const by_key = new Map(rows.map((row) => [keyOf(row.checkpoint_ns, row.checkpoint_id), row]));
+  const seen = new Set<(typeof rows)[number]>();
+  for (const row of rows.filter((each) => each.run_id !== run_id))
+    for (let at: typeof row | undefined = row; at && isRebuilt(at) && !seen.has(at); ) {
+      seen.add(at);
+      at = by_key.get(keyOf(at.checkpoint_ns, at.parent_checkpoint_id ?? ""));
+      if (at?.run_id !== run_id) continue;
+      for (const table of ["checkpoints", "checkpoint_writes"] as const)
+        await tx.run(
+          tx.k
+            .updateTable(table)
+            .set({ run_id: null })
+            .where("thread_id", "=", thread_id)
+            .where("checkpoint_ns", "=", at.checkpoint_ns)
+            .where("checkpoint_id", "=", at.checkpoint_id)
+            .where("run_id", "=", run_id),
+        );
+    }
+}
 
 /** Deletes the writes of a run, and those of later runs on its checkpoints, such as the answer to its interrupt. */
 async function deleteWrites(tx: Tx, { run_id, thread_id }: RunOfThread): Promise<void> {
@@ -84,4 +113,4 @@ async function deleteUnusedValues(tx: Tx, { run_id, thread_id }: RunOfThread): P
   }
 }
 
-const keyOf = (checkpoint_ns: string, version: string) => `${checkpoint_ns}\0${version}`;
+const keyOf = (checkpoint_ns: string, part: string) => `${checkpoint_ns}\0${part}`;

@@ -231,7 +231,10 @@ export const restoreThread = (
   { thread_id, metadata, updated_at }: { thread_id: string; metadata: string; updated_at: number | undefined },
 ): Promise<void> => {
   const status = unlessBusy(sql.ref("idle_status"));
-  return updateThread(tx, thread_id, { status, metadata, updated_at: updated_at ?? nowMs });
+  // With a time to live, the rolled back run restarts it, as each run does: otherwise the thread could expire at once.
+  const restored =
+    updated_at === undefined ? nowMs : sql<number>`case when ttl_ms is null then ${updated_at} else ${nowMs} end`;
+  return updateThread(tx, thread_id, { status, metadata, updated_at: restored });
 };
 
 const unlessBusy = (status: RawBuilder<unknown>) =>

@@ -16,9 +16,10 @@ import type {
 import { findAssistant } from "../storage/assistants.ts";
 import { findCheckpoint, findHead } from "../storage/checkpoints/checkpoints.ts";
 import { insertCheckpoint, insertWrites } from "../storage/checkpoints/inserts.ts";
+import { hasPartIn } from "../storage/checkpoints/run-writes.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
-import { findThread, lockThread, settleThread } from "../storage/threads.ts";
+import { findThread, lockThread, recomputeStatus, settleThread } from "../storage/threads.ts";
 import { selectState } from "./select-state.ts";
 
 /** The state of a thread that has no graph yet, because no run has been created on it. */
@@ -91,14 +92,15 @@ export class ThreadStates {
   }
 
   /**
-   * Computes the thread's record as if a run had not existed. A transaction cannot wait for the graph, so {@link storeIfUnchanged}
+   * Computes the thread's record as if a run had not existed; without a `state` if it is the same. A transaction cannot wait for the graph, so {@link storeIfUnchanged}
    * checks that the thread has not changed since.
    */
   async recordWithout(caller: Caller, thread_id: string, run_id: string): Promise<ComputedRecord> {
     const { database } = this.#context;
     const thread = await requireThread(database.read, caller, thread_id);
     const base = await findHead(database.read, thread_id);
-    const graph = await this.#graphOf(thread);
+    const isIndependent = base !== undefined && !(await hasPartIn(database.read, { thread_id, run_id }, base));
+    const graph = isIndependent ? undefined : await this.#graphOf(thread);
     const state =
       graph &&
       (await queryGraph(this.#context, { kind: "summary", graph, checkpoint: { thread_id }, without: run_id }));
@@ -115,6 +117,8 @@ export class ThreadStates {
     const thread = await findThread(tx, tenant_id, thread_id);
     if (thread?.updated_at !== updated_at || (await findHead(tx, thread_id)) !== base) return false;
     if (state) await this.#write(tx, thread_id, state);
+    // Shows concurrent deletions that their records were computed with this run.
+    else await recomputeStatus(tx, thread_id);
     return true;
   }
 

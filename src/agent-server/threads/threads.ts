@@ -61,7 +61,11 @@ export class Threads {
     try {
       await this.#states.replay(caller, thread_id, supersteps);
     } catch (error) {
-      await database.write((tx) => deleteThread(tx, thread_id));
+      await database.write(async (tx) => {
+        const now = await lockThread(tx, caller.tenant_id, thread_id);
+        // Another request has used the thread since.
+        if (now?.status === "idle" && now.updated_at === row.updated_at) await deleteThread(tx, thread_id);
+      });
       throw error;
     }
     return this.get(caller, thread_id);

@@ -174,21 +174,6 @@ const writesQuery = prepared<Namespace & { checkpoint_id: string; without: strin
       .orderBy("layer"),
 );
 
-/** Returns the writes of a run on a root checkpoint. */
-export const findWritesOfRun = (
-  tx: Tx,
-  { run_id, thread_id, checkpoint_id }: { run_id: string; thread_id: string; checkpoint_id: string },
-): Promise<Pick<WriteData, "task_id" | "channel">[]> =>
-  tx.all(
-    tx.k
-      .selectFrom("checkpoint_writes")
-      .select(["task_id", "channel"])
-      .where("thread_id", "=", thread_id)
-      .where("checkpoint_ns", "=", "")
-      .where("checkpoint_id", "=", checkpoint_id)
-      .where("run_id", "=", run_id),
-  );
-
 /** Returns the id of the thread's newest root checkpoint. */
 export async function findHead(tx: Tx, thread_id: string): Promise<string | undefined> {
   const row = await tx.first(headQuery(tx, { thread_id }));
@@ -266,11 +251,14 @@ function neededBy([newest, ...others]: readonly PrunedRow[]): PrunedRow[] {
   const needed: PrunedRow[] = [];
   for (let row = newest; row; row = by_id.get(row.parent_checkpoint_id ?? "")) {
     needed.push(row);
-    // LangGraph rebuilds the values of its DeltaChannel from the writes since the last snapshot.
-    if (!row.metadata.includes('"counters_since_delta_snapshot"')) break;
+    if (!isRebuilt(row)) break;
   }
   return needed;
 }
+
+/** LangGraph rebuilds the values of its DeltaChannel from the writes since the last snapshot. */
+export const isRebuilt = ({ metadata }: Pick<CheckpointRow, "metadata">): boolean =>
+  metadata.includes('"counters_since_delta_snapshot"');
 
 interface StoredSize {
   count: number;
