@@ -42,7 +42,8 @@ it("what an instance reports is checked, and an invalid entry does not delay the
   await once(instance.listen(0, "127.0.0.1"), "listening");
   const address = `http://127.0.0.1:${(instance.address() as AddressInfo).port}`;
   const source = { instance_id: "one", deployment_id: "one", tenant_id: DEFAULT_TENANT, address, api_key: "key" };
-  const collect = traceCollector({ traces: traceStoreIn(service.config, experiments), wait: realWait, log });
+  const wait = (ms: number, signal: AbortSignal) => realWait(Math.min(ms, 10), signal);
+  const collect = traceCollector({ traces: traceStoreIn(service.config, experiments), wait, log });
   await collect(source, finished.signal);
   expect(results).toEqual(entries.map(([, , result]) => result));
   const client = new TraceClient(service);
@@ -52,4 +53,29 @@ it("what an instance reports is checked, and an invalid entry does not delay the
   instance.close();
   await experiments.stop();
   await service.stop();
+});
+
+it.each([
+  ["200 to every request", 200, 60_000],
+  ["204 at once", 204, 1_000],
+])("an instance with another server, which answers %s, is asked at intervals", async (_, status, interval_ms) => {
+  const server = createServer((_, response) => response.writeHead(status).end());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const source = { instance_id: "one", deployment_id: "one", tenant_id: DEFAULT_TENANT, address, api_key: "key" };
+  const finished = new AbortController();
+  const waits: number[] = [];
+  let requests = 0;
+  server.on("request", () => {
+    requests += 1;
+    if (requests > 10) finished.abort();
+  });
+  const wait = async (ms: number) => {
+    if (waits.push(ms) === 3) finished.abort();
+  };
+  const traces = {} as Parameters<typeof traceCollector>[0]["traces"];
+  await traceCollector({ traces, wait, log })(source, finished.signal);
+  expect({ waits, requests }).toEqual({ waits: Array(3).fill(interval_ms), requests: 3 });
+  server.closeAllConnections();
+  server.close();
 });

@@ -63,10 +63,15 @@ export function traceCollector(options: CollectorOptions): CollectTraces {
     const attempts = { entry_id: "", count: 0 };
     while (!signal.aborted) {
       try {
+        const asked_at = performance.now();
         const response = await fetchEntry(instance, acknowledgement, { agent, signal });
         acknowledgement = "";
         failures = 0;
-        if (!response) continue;
+        if (!response) {
+          // Another server could answer at once. An instance waits for an entry, unless it stops.
+          if (performance.now() - asked_at < RETRY_MS) await options.wait(RETRY_MS, signal);
+          continue;
+        }
         await slots.use(signal, async () => {
           const entry_id = header(response, "x-trace-entry");
           const body = await readBody(response);
@@ -75,6 +80,8 @@ export function traceCollector(options: CollectorOptions): CollectTraces {
           const result = await storeEntry(header(response, "x-trace-kind"), body, instance, options, attempts.count);
           acknowledgement = `?${result}=${encodeURIComponent(entry_id)}`;
         });
+        // Each refusal is a line in the log of the service.
+        if (acknowledgement.startsWith("?refused")) await options.wait(RETRY_MS, signal);
       } catch (error) {
         const isRouteMissing = error instanceof NoRouteError;
         if (failures++ === 0 && !isRouteMissing && !signal.aborted)
@@ -106,10 +113,11 @@ function fetchEntry(
     sent.on("error", reject);
     sent.on("response", (response) => {
       const { statusCode = 0 } = response;
-      if (statusCode === 200) return resolve(response);
+      if (statusCode === 200 && header(response, "x-trace-entry") !== "") return resolve(response);
       // The connection can be reused only after the response has been read.
       response.resume().on("error", reject);
       if (statusCode === 204) response.on("end", () => resolve(undefined));
+      // Also 200, without an entry: the image has another server, which answers every request.
       else if (statusCode < 500) reject(new NoRouteError());
       else reject(new Error(`The instance responded with status ${statusCode}.`));
     });

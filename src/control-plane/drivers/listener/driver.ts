@@ -62,16 +62,20 @@ export class ListenerDrivers {
       if (status !== 200) throw errorOf(Failure.parse(JSON.parse(body)));
       return RESULTS[given.method].parse(JSON.parse(body)) as z.output<(typeof RESULTS)[M]>;
     };
-    const unlessDeleted = async (work: Promise<unknown>): Promise<void> => {
+    const unlessDeleted = async <T>(work: Promise<T>, otherwise: T): Promise<T> => {
       try {
-        await work;
+        return await work;
       } catch (error) {
         if (!(error instanceof ListenerUnavailableError) || (await this.#options.exists(listener_id))) throw error;
+        return otherwise;
       }
     };
-    const ensure = async (spec: InstanceSpec): Promise<InstanceRef> => {
+    const requireListener = async (): Promise<void> => {
       if (!(await this.#options.exists(listener_id)))
         throw new DeployError(`The listener ${listener_id} was deleted: create a deployment with another one.`);
+    };
+    const ensure = async (spec: InstanceSpec): Promise<InstanceRef> => {
+      await requireListener();
       detach(spec.instance_id);
       const attachment = new Attachment(connections, listener_id, spec);
       attachments.set(spec.instance_id, attachment);
@@ -82,7 +86,10 @@ export class ListenerDrivers {
     };
     return {
       kind,
-      pin: (image) => call({ method: "pin", image }),
+      async pin(image) {
+        await requireListener();
+        return call({ method: "pin", image });
+      },
       ensure(spec) {
         const { instance_id } = spec;
         const running = starting.get(instance_id) ?? ensure(spec).finally(() => starting.delete(instance_id));
@@ -93,14 +100,17 @@ export class ListenerDrivers {
       async stop(ref, { grace_ms }) {
         // First, because an attachment asks for the instance again after an interruption.
         detach(ref.instance_id);
-        await unlessDeleted(call({ method: "stop", ref, grace_ms }));
+        await unlessDeleted(call({ method: "stop", ref, grace_ms }), undefined);
         await tunnels.close(listener_id, ref.instance_id);
       },
       async list() {
-        const [found, own] = await Promise.all([call({ method: "list" }), instancesOf(kind)]);
+        const listing = unlessDeleted(call({ method: "list" }), []);
+        const [found, own] = await Promise.all([listing, instancesOf(kind)]);
         return Promise.all(found.map((ref) => (own.has(ref.instance_id) ? localOf(ref) : { ...ref, address: "" })));
       },
-      remove: ({ deployment_id, artifacts }) => unlessDeleted(call({ method: "remove", deployment_id, artifacts })),
+      async remove({ deployment_id, artifacts }) {
+        await unlessDeleted(call({ method: "remove", deployment_id, artifacts }), undefined);
+      },
       async close() {
         for (const instance_id of [...attachments.keys()]) detach(instance_id);
       },
