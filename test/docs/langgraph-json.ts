@@ -4,7 +4,7 @@ import { cell } from "./methods-page.ts";
 type FieldStatus = "works" | "no effect" | "warning" | "refused";
 
 const NO_IMAGES = "Threadmill does not build such images: change your own Dockerfile.";
-const NO_PYTHON = "Hooks in Python are not supported yet.";
+const NO_PYTHON = "Hooks in Python are supported for authentication and encryption only.";
 
 /**
  * The fields of langgraph.json, with a reason for each that has no effect. A row is about all fields within it. Tests compare the rows
