@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readlink, realpath, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -97,7 +98,12 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
     async prune({ deployment_id, keep }) {
       const folder = join(folders.builds, deployment_id);
       const old = (await listNames(folder)).filter((artifact) => !keep.includes(artifact));
-      for (const artifact of old) await removeTree(join(folder, artifact));
+      for (const artifact of old) {
+        // Renamed first: the rest after an interrupted removal must not be used as the build of the same inputs.
+        const removed = join(folder, `${randomUUID()}.old`);
+        await rename(join(folder, artifact), removed);
+        await removeTree(removed);
+      }
       await pruneEnvironments(pythonEnvironments(folders, deployment_id), folder);
     },
     async remove({ deployment_id }) {

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { access, chmod, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -108,10 +109,11 @@ export class Instances {
     await writeRecord(folders, record);
     const data_dir = dataFolder(folders, deployment_id);
     const log_file = logFile(folders, instance_id);
+    let child: ChildProcess | undefined;
     try {
       const orphan_limits = { heartbeat_file: folders.heartbeat, data_dir, orphan_ms };
       const options = { spec, program, config_file, database_url, log_file, system_env, user, ...orphan_limits };
-      const child = await launch(options, listener);
+      child = await launch(options, listener);
       const pid = child.pid as number;
       const exit = once(child, "exit");
       // The rest of the group is killed immediately, because the system can reuse the group ID later.
@@ -126,6 +128,8 @@ export class Instances {
       await this.#follow(spec);
       return refOf(record, identity);
     } catch (error) {
+      // Without a record, nothing would find and stop it.
+      if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null) killGroup(child.pid);
       await removeRecord(folders, instance_id);
       throw error;
     } finally {
