@@ -12,7 +12,7 @@ from .execution import Execution
 from .messages import Message, RunKey
 from .outcome import failed, finished
 from .root_chunks import RootChunks
-from .run_input import checkpoint_metadata, run_input, stream_options
+from .run_input import checkpoint_metadata, run_input, state_at_breakpoint, stream_options
 from .scope import Scope
 from .stream_modes import StreamedState, StreamTranslator, source_modes
 from .thread_protocol import stream_thread_protocol
@@ -70,6 +70,10 @@ async def _stream(
     graph: Graph, config: Mapping[str, Any], execution: Execution, scope: Scope, streamed: StreamedState
 ) -> None:
     kwargs, emit = execution.kwargs, execution.emit
+    stopped = await state_at_breakpoint(graph, execution, scope)
+    if stopped is not None:
+        streamed.last_values, streamed.has_values, streamed.interrupts = stopped.values, True, []
+        return
     own_config, options = stream_options(config, execution, scope)
     graph_input = await run_input(graph, execution, scope)
     if kwargs.get("stream_protocol") == "v2":

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 from langgraph.pregel import Pregel
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 
 from threadmill.tokens import REQUEST_TOKEN_KEY, is_token_interrupt
 
@@ -82,6 +82,38 @@ def _start_config(execution: Execution, scope: Scope) -> Any:
     if checkpoint_id is None:
         return config
     return {**config, "configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
+
+
+async def state_at_breakpoint(graph: Graph, execution: Execution, scope: Scope) -> StateSnapshot | None:
+    """Returns the state of a run whose own newest checkpoint is at a breakpoint; None if it is not.
+
+    LangGraph takes the missing input of a run that continues for the permission to pass the breakpoint, at which an
+    earlier claim was lost before the run ended.
+    """
+    head, kwargs = execution.head, execution.kwargs
+    before = kwargs.get("interrupt_before") or graph.interrupt_before_nodes
+    after = kwargs.get("interrupt_after") or graph.interrupt_after_nodes
+    if head is None or not (before or after) or not _has_own_checkpoint(execution) or not _has_updates(head):
+        return None
+    config = state_config(execution.order, scope)
+    state = await graph.aget_state(config)
+    if any(before == "*" or name in before for name in state.next):
+        return state
+    if not after or state.parent_config is None:
+        return None
+    checkpoint_id = state.parent_config["configurable"]["checkpoint_id"]
+    parent: Any = {**config, "configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}
+    names = (await graph.aget_state(parent)).next
+    return state if any(after == "*" or name in after for name in names) else None
+
+
+def _has_updates(head: Message) -> bool:
+    """Whether a channel has changed since the last interrupt, without which LangGraph does not interrupt."""
+    checkpoint = orjson.loads(head["checkpoint"])
+    seen = checkpoint["versions_seen"].get(INTERRUPT, {})
+    return any(
+        channel not in seen or version > seen[channel] for channel, version in checkpoint["channel_versions"].items()
+    )
 
 
 def _may_need_token(execution: Execution) -> bool:

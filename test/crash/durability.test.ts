@@ -75,6 +75,26 @@ describe.each(databases)("a kill in a step on %s", (name) => {
     expect(values.items).toEqual(["a1", "b1", "c1"]);
   });
 
+  it.each([
+    ["interrupt_before", "b"],
+    ["interrupt_after", "a"],
+  ])("leaves a run at its breakpoint (%s)", async (kind, node) => {
+    const log = join(database.data_dir, "log.txt");
+    const thread = `http://127.0.0.1:${port}/threads/${randomUUID()}`;
+    const { ended } = await start("before-settle");
+    const body = { assistant_id: "steps", input: { log }, [kind]: [node], if_not_exists: "create" };
+    const headers = { "content-type": "application/json" };
+    await fetch(`${thread}/runs`, { method: "POST", headers, body: JSON.stringify(body) }).catch(() => undefined);
+    await ended;
+
+    await start();
+    const [{ run_id }] = (await (await fetch(`${thread}/runs`)).json()) as [{ run_id: string }];
+    expect(await (await fetch(`${thread}/runs/${run_id}/join`)).json()).toMatchObject({ done: ["a"] });
+    expect(await (await fetch(thread)).json()).toMatchObject({ status: "interrupted", values: { done: ["a"] } });
+    // The last checkpoint can be stored together with the end of the run.
+    expect(readFileSync(log, "utf8")).toMatch(/^aa?$/);
+  });
+
   it("gives an answer once, to the question that it was for", async () => {
     const thread_id = randomUUID();
     const runs = `http://127.0.0.1:${port}/threads/${thread_id}/runs`;

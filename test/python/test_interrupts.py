@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from service import Service
 
 
@@ -99,6 +101,20 @@ async def test_consumed_resume_is_not_used_again(service: Service) -> None:
     assert [one["value"] for one in interrupts_of(outcome)] == [{"question": 2}]
     outcome, _ = await service.run("ask", thread_id, command={"resume": "B"})
     assert log_of(outcome) == ["A", "B"]
+
+
+@pytest.mark.parametrize(("kind", "node"), [("interrupt_before", "c"), ("interrupt_after", "b")])
+async def test_lost_run_stays_at_its_breakpoint(service: Service, kind: str, node: str) -> None:
+    options: dict[str, Any] = {"input": {"text": "x"}, kind: [node]}
+    stopped, order = await service.run("five", **options)
+    assert log_of(stopped) == ["a", "b"]
+    again = {**options, "run_id": order["run_id"], "epoch": 2}
+    outcome, _ = await service.run("five", order["thread_id"], **again)
+    assert outcome["ended"] == "interrupted" and log_of(outcome) == ["a", "b"]
+    assert outcome["output"] == stopped["output"]
+    # The next run passes it.
+    outcome, _ = await service.run("five", order["thread_id"], **{kind: [node]})
+    assert outcome["ended"] == "success" and log_of(outcome) == ["a", "b", "c", "d", "e"]
 
 
 async def test_token(service: Service) -> None:

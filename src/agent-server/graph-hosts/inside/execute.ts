@@ -10,7 +10,7 @@ import { CommitPoints } from "./commit-points.ts";
 import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
 import { MessageBlocks } from "./message-blocks.ts";
-import { openTasks, readSummary, startConfig } from "./state.ts";
+import { openTasks, readSummary, startConfig, stateAtBreakpoint } from "./state.ts";
 import { StreamedState, StreamTranslator, sourceModes } from "./stream-modes.ts";
 import { PROTOCOL_MODES, type ProtocolEvent, ThreadProtocolTranslator, withMessageBlocks } from "./thread-protocol.ts";
 import { type TracedExecution, tracingCallbacks } from "./tracer.ts";
@@ -94,6 +94,12 @@ async function stream(
   const { order, controls, prior_writes, emit } = execution;
   const { kwargs } = order;
   const resumed = hasOwnCheckpoint(execution);
+  const stopped = resumed && execution.head && (await stateAtBreakpoint(graph, order, execution.head, scope));
+  if (stopped) {
+    streamed.lastValues = stopped.values;
+    streamed.interrupts = [];
+    return;
+  }
   const { RunControl } = library.langgraph;
   const control = RunControl && new RunControl();
   controls.onDrain(() => control?.requestDrain("shutdown"));

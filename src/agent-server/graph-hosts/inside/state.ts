@@ -1,6 +1,8 @@
 import type { StateSnapshot } from "@langchain/langgraph";
+import type { CheckpointData } from "../checkpoint-requests.ts";
 import type { CheckpointKey, RunOrder, StateSummary } from "../host.ts";
 import { type Scope, withScope } from "./checkpointer.ts";
+import { INTERRUPT } from "./commands.ts";
 import type { CompiledGraph } from "./loading/load.ts";
 import { toWire } from "./wire.ts";
 
@@ -72,3 +74,41 @@ export const startConfig = (order: RunOrder, scope: Scope) => {
   const { checkpoint_id } = order.kwargs.config.configurable ?? {};
   return { configurable: checkpoint_id === undefined ? configurable : { ...configurable, checkpoint_id } };
 };
+
+type Nodes = "*" | readonly PropertyKey[];
+
+/**
+ * Returns the state of a run whose own newest checkpoint is at a breakpoint; undefined if it is not. LangGraph takes the missing input of a
+ * run that continues for the permission to pass the breakpoint, at which an earlier claim was lost before the run ended.
+ */
+export async function stateAtBreakpoint(
+  graph: CompiledGraph,
+  order: RunOrder,
+  head: CheckpointData,
+  scope: Scope,
+): Promise<StateSnapshot | undefined> {
+  const before: Nodes = order.kwargs.interrupt_before ?? graph.interruptBefore ?? [];
+  const after: Nodes = order.kwargs.interrupt_after ?? graph.interruptAfter ?? [];
+  if (before.length + after.length === 0 || !hasUpdates(head)) return undefined;
+  const { configurable } = stateConfig(order, scope);
+  const state = await graph.getState({ configurable });
+  const isIn = (nodes: Nodes) => (name: string) => nodes === "*" || nodes.includes(name);
+  if (state.next.some(isIn(before))) return state;
+  const checkpoint_id = state.parentConfig?.configurable?.checkpoint_id;
+  if (after.length === 0 || checkpoint_id === undefined) return undefined;
+  const { next } = await graph.getState({ configurable: { ...configurable, checkpoint_id } });
+  return next.some(isIn(after)) ? state : undefined;
+}
+
+/** Whether a channel has changed since the last interrupt, without which LangGraph does not interrupt. */
+function hasUpdates({ checkpoint }: CheckpointData): boolean {
+  const { channel_versions, versions_seen } = JSON.parse(checkpoint) as {
+    channel_versions: Record<string, number | string>;
+    versions_seen: Record<string, Record<string, number | string>>;
+  };
+  const seen = versions_seen[INTERRUPT] ?? {};
+  return Object.entries(channel_versions).some(([channel, version]) => {
+    const last = seen[channel];
+    return last === undefined || version > last;
+  });
+}
