@@ -159,7 +159,8 @@ export const cronSearch = z
     offset,
     sort_by: withDefault(z.enum(SORT_KEYS), "created_at"),
     sort_order: sortOrder,
-    select: optional(selectOf(Cron.keyof().options)),
+    // `now` is a field in the official clients only.
+    select: optional(selectOf([...Cron.keyof().options, "now"])),
   })
   .openapi("CronSearch");
 export type CronSearch = z.output<typeof cronSearch>;

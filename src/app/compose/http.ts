@@ -134,7 +134,14 @@ export async function createHttp(
       version: API_LEVEL,
       threadmill_version,
       context: "js",
-      flags: { assistants: true, crons: true, langsmith: false, mcp: isMcpServed(config), a2a: isA2aServed(config) },
+      flags: {
+        assistants: true,
+        crons: true,
+        langsmith: false,
+        mcp: isMcpServed(config),
+        a2a: isA2aServed(config),
+        strict_resume: true,
+      },
       metadata: {},
       host: {
         kind: "self-hosted",
