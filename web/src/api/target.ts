@@ -25,6 +25,13 @@ export const liveSlugOf = ({ active_revision_id, source_config }: Deployment): s
 export const target = store.get;
 export const useTarget = store.use;
 
+/** First path segments of the pages whose content depends on the target. */
+const AGENT_PAGES = ["", "inbox", "agents", "threads", "runs"];
+
+/** @param path without the path of the web app */
+export const sectionOf = (path: string): string => path.split("/")[1] ?? "";
+export const dependsOnTarget = (path: string): boolean => AGENT_PAGES.includes(sectionOf(path));
+
 /** The caller must reset the query cache, which contains the agents and threads of the previous target. */
 export function chooseTarget(slug: string | undefined): void {
   if (slug) localStorage.setItem(KEY, slug);

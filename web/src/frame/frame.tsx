@@ -1,6 +1,7 @@
-import { Outlet } from "@tanstack/react-router";
+import { Outlet, useLocation } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { IS_PUBLIC_PAGE } from "../api/request.ts";
+import { dependsOnTarget, useTarget } from "../api/target.ts";
 import { ConnectionBanner } from "./connection.tsx";
 import { PaletteOpener } from "./header.tsx";
 import { KeyList } from "./key-list.tsx";
@@ -30,6 +31,13 @@ export function Frame() {
   );
 }
 
+/** The place of the target bar until it is loaded: a page that moves while the user clicks loses the click. */
+function TargetBarSpace() {
+  const target = useTarget();
+  const { pathname } = useLocation();
+  return target !== undefined && dependsOnTarget(pathname) ? <div className="h-10 shrink-0" /> : null;
+}
+
 function AppFrame({ isSearching, onSearch, onClose }: { isSearching: boolean; onSearch(): void; onClose(): void }) {
   // Loads the palette after the page, so that opening the palette is immediate and no keystroke is lost.
   useEffect(() => void loadPalette(), []);
@@ -40,7 +48,7 @@ function AppFrame({ isSearching, onSearch, onClose }: { isSearching: boolean; on
         <SideBar />
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <ConnectionBanner />
-          <Suspense>
+          <Suspense fallback={<TargetBarSpace />}>
             <TargetBar />
           </Suspense>
           <div className="min-h-0 flex-1">

@@ -4,15 +4,20 @@ import { useEffect } from "react";
 import type { DeploymentsList } from "../../../src/control-plane/contract/records.ts";
 import { APP_PATH, api } from "../api/request.ts";
 import { useMay } from "../api/session.ts";
-import { chooseTarget, target as getTarget, liveSlugOf, targetIn, useTarget } from "../api/target.ts";
+import {
+  chooseTarget,
+  dependsOnTarget,
+  target as getTarget,
+  liveSlugOf,
+  sectionOf,
+  targetIn,
+  useTarget,
+} from "../api/target.ts";
 import { Select } from "../ui/form/select.tsx";
 import { toast } from "../ui/overlay/toast.tsx";
 
 const POLL_MS = 10_000;
 const HERE = "*";
-
-/** First path segments of the pages whose content depends on the target. */
-const AGENT_PAGES = ["", "inbox", "agents", "threads", "runs"];
 
 /** Queries about this server, which stay the same when the target changes. */
 const OF_SERVER = ["session", "info", "deployments"];
@@ -21,15 +26,13 @@ const OF_SERVER = ["session", "info", "deployments"];
 const resetPages = (client: QueryClient): Promise<void> =>
   client.resetQueries({ predicate: ({ queryKey }) => !OF_SERVER.includes(String(queryKey[0])) });
 
-const sectionOf = (path: string): string => path.split("/")[1] ?? "";
-
 /** Selects whose agents the pages show: those of this server or of a live deployment. Hidden if there is no live deployment. */
 export function TargetBar() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const mayDeploy = useMay("deployments");
   const target = useTarget();
-  const section = sectionOf(useLocation().pathname);
+  const { pathname } = useLocation();
   const { data: live } = useQuery({
     queryKey: ["deployments", "targets"],
     queryFn: ({ signal }) => api.get<DeploymentsList>("/v2/deployments", { query: { limit: 100 }, signal }),
@@ -40,15 +43,14 @@ export function TargetBar() {
   const choose = async (slug: string | undefined) => {
     chooseTarget(slug);
     // The thread or assistant of the page belongs to the previous target.
-    await navigate({ to: `/${section}` as "/", search: {} });
+    await navigate({ to: `/${sectionOf(pathname)}` as "/", search: {} });
     await resetPages(client);
   };
   useEffect(() => {
     // Back and forward lead to pages of the target that was chosen then.
     const follow = () => {
       const slug = targetIn(location.search);
-      if (slug === getTarget() || !AGENT_PAGES.includes(sectionOf(location.pathname.slice(APP_PATH.length - 1))))
-        return;
+      if (slug === getTarget() || !dependsOnTarget(location.pathname.slice(APP_PATH.length - 1))) return;
       chooseTarget(slug);
       void resetPages(client);
     };
@@ -63,11 +65,11 @@ export function TargetBar() {
     toast(`Deployment "${target}" ${reason}. The app now shows the agents of this server.`, { error: true });
     void choose(undefined);
   }, [isMissing]);
-  if (!AGENT_PAGES.includes(section) || (target === undefined && !live?.length)) return null;
+  if (!dependsOnTarget(pathname) || (target === undefined && !live?.length)) return null;
   return (
     <section
       aria-label="Target"
-      className="flex shrink-0 items-center gap-2 border-line border-b px-6 py-1 text-table text-text-2 max-sm:px-4"
+      className="flex h-10 shrink-0 items-center gap-2 border-line border-b px-6 text-table text-text-2 max-sm:px-4"
     >
       Agents of
       <Select
