@@ -64,8 +64,10 @@ export class DefaultAssistants {
         };
         const fields = { ...settings, name: graph_id, description };
         const row = existing.get(assistant_id);
-        if (row) await setAssistant(tx, { ...row, ...fields });
-        else await insertAssistant(tx, { ...NEW_ASSISTANT, assistant_id, tenant_id, graph_id, ...fields });
+        // Only these: a client may have changed the others since the row was read.
+        if (row && Object.entries(fields).some(([name, value]) => row[name as keyof typeof row] !== value))
+          await setAssistant(tx, { assistant_id, tenant_id, ...fields });
+        if (!row) await insertAssistant(tx, { ...NEW_ASSISTANT, assistant_id, tenant_id, graph_id, ...fields });
       }
     });
   }

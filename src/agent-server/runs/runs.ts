@@ -20,9 +20,9 @@ import {
 import { toRunEvents } from "../protocols/thread-protocol/protocol-events.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import { deleteRun } from "../storage/run-deletion.ts";
-import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun, type RunFilter } from "../storage/runs.ts";
+import { findRun, insertRun, listRuns, lockThreadAndRun, type RunFilter } from "../storage/runs.ts";
 import type { AssistantRow, RunKey, RunRow, ThreadRow } from "../storage/schema.ts";
-import { insertThread, isThreadReadable, lockThread } from "../storage/threads.ts";
+import { hasActiveRun, insertThread, isThreadReadable, lockThread } from "../storage/threads.ts";
 import { MAX_TRIES, requireCheckpoint, requireThread, type ThreadStates } from "../threads/thread-states.ts";
 import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } from "./merge-request.ts";
 
@@ -80,10 +80,9 @@ export class Runs {
   ): Promise<{ run: RunRow; cancels: PendingCancel[] }> {
     const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body, assistant);
     await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
-    const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
-    const cancels = active.length > 0 ? await applyMultitaskStrategy(tx, body.multitask_strategy, active) : [];
-    if (cancels.length === 0)
-      return { run: await this.#insert(tx, caller, assistant, thread, body, active.length > 0), cancels };
+    const isBusy = thread.status === "busy" && (await hasActiveRun(tx, thread_id));
+    const cancels = isBusy ? await applyMultitaskStrategy(tx, body.multitask_strategy, thread_id) : [];
+    if (cancels.length === 0) return { run: await this.#insert(tx, caller, assistant, thread, body, isBusy), cancels };
     // A rollback may have deleted runs and restored the thread's record.
     const now = (await lockThread(tx, caller.tenant_id, thread_id)) as ThreadRow;
     return { run: await this.#insert(tx, caller, assistant, now, body, now.status === "busy"), cancels };
@@ -165,7 +164,7 @@ export class Runs {
         const found = await lockThreadAndRun(tx, { tenant_id: caller.tenant_id, thread_id, run_id });
         const run = await requireAccessToRun(tx, caller, found);
         if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
-        if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
+        if (await hasActiveRun(tx, thread_id)) throw new ApiError("thread_busy");
         if (!(await this.#states.storeIfUnchanged(tx, caller, thread_id, record))) return false;
         await deleteRun(tx, run);
         return true;

@@ -58,10 +58,10 @@ export async function insertNextVersion(tx: Tx, assistant: Omit<AssistantRow, "v
 
 export async function setAssistant(
   tx: Tx,
-  assistant: Omit<AssistantRow, "created_at" | "updated_at">,
+  assistant: Pick<AssistantRow, "assistant_id" | "tenant_id"> & Partial<AssistantRow>,
 ): Promise<AssistantRow> {
   const { assistant_id, tenant_id, ...fields } = assistant;
-  const { created_at: _, ...changed } = fields as Partial<AssistantRow>;
+  const { created_at: _, ...changed } = fields;
   const row = await tx.first(
     tx.k
       .updateTable("assistants")

@@ -237,6 +237,19 @@ export const restoreThread = (
   return updateThread(tx, thread_id, { status, metadata, updated_at: restored });
 };
 
+/** Whether a run of the thread is pending or running. Does not read the runs, whose inputs can be large. */
+export const hasActiveRun = async (tx: Tx, thread_id: string): Promise<boolean> =>
+  (await tx.first(activeQuery(tx, { thread_id }))) !== undefined;
+
+const activeQuery = prepared<{ thread_id: string }, { seq: number }>((k, p) =>
+  k
+    .selectFrom("runs")
+    .select("seq")
+    .where("thread_id", "=", p("thread_id"))
+    .where("status", "in", ["pending", "running"])
+    .limit(1),
+);
+
 const unlessBusy = (status: RawBuilder<unknown>) =>
   sql<ThreadStatus>`case when exists (select 1 from runs where runs.thread_id = threads.thread_id
     and runs.status in ('pending', 'running')) then 'busy' else ${status} end`;

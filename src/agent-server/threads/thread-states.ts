@@ -17,9 +17,8 @@ import { findAssistant } from "../storage/assistants.ts";
 import { findCheckpoint, findHead } from "../storage/checkpoints/checkpoints.ts";
 import { insertCheckpoint, insertWrites } from "../storage/checkpoints/inserts.ts";
 import { hasPartIn } from "../storage/checkpoints/run-writes.ts";
-import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
-import { findThread, lockThread, recomputeStatus, settleThread } from "../storage/threads.ts";
+import { findThread, hasActiveRun, lockThread, recomputeStatus, settleThread } from "../storage/threads.ts";
 import { selectState } from "./select-state.ts";
 
 /** The state of a thread that has no graph yet, because no run has been created on it. */
@@ -155,7 +154,7 @@ export class ThreadStates {
     const from = at.checkpoint_ns || isCopy ? undefined : (at.checkpoint_id ?? base ?? null);
     return this.#context.database.write(async (tx) => {
       const { tenant_id } = await requireThread(tx, caller, thread_id, lockThread);
-      if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
+      if (await hasActiveRun(tx, thread_id)) throw new ApiError("thread_busy");
       if ((await findHead(tx, thread_id)) !== base) return false;
       if (first && from !== undefined && first.parent_checkpoint_id !== from) return false;
       await requireCheckpoint(tx, thread_id, at);

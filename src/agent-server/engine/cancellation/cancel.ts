@@ -1,7 +1,7 @@
 import type { Tx } from "../../../platform/database/database.ts";
 import { ApiError } from "../../../platform/errors.ts";
 import type { CancelAction, MultitaskStrategy } from "../../contract/records.ts";
-import { interruptIfPending, lockRun, requestCancel } from "../../storage/runs.ts";
+import { interruptIfPending, listActiveRuns, lockRun, requestCancel } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import { deleteThreadState, recomputeStatus } from "../../storage/threads.ts";
 import type { LoggedRun } from "../run-log.ts";
@@ -68,13 +68,13 @@ export function publishCancels(context: SettleContext, cancels: readonly Pending
 export async function applyMultitaskStrategy(
   tx: Tx,
   strategy: MultitaskStrategy,
-  active: RunRow[],
+  thread_id: string,
 ): Promise<PendingCancel[]> {
   if (strategy === "reject") throw new ApiError("thread_is_running");
   if (strategy === "enqueue") return [];
   const cancels: PendingCancel[] = [];
   // Newest first: each rollback restores the thread as it was when that run was accepted.
-  for (const run of active.toReversed())
+  for (const run of (await listActiveRuns(tx, thread_id)).toReversed())
     cancels.push(...(await cancelLocked(tx, run, { action: strategy, reason: null })));
   return cancels;
 }
