@@ -12,6 +12,7 @@ import {
   findDeploymentByName,
   insertDeployment,
   listDeployments,
+  lockCreation,
   markForDeletion,
   type NewDeployment,
   type ShownDeployment,
@@ -83,6 +84,7 @@ export class Deployments {
     checkSecrets(given.secrets ?? []);
     const { max_deployments: max } = this.#settings;
     const deployment_id = await this.#database.write(async (tx) => {
+      if (max !== undefined) await lockCreation(tx, context.caller.tenant_id);
       const id = await createDeployment(tx, this.#seal, context.caller, given);
       if (max !== undefined && (await countDeployments(tx, context.caller.tenant_id)) > max)
         throw new ApiError("too_many_deployments", { max });

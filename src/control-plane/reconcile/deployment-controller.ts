@@ -48,7 +48,8 @@ export class DeploymentController {
     });
     this.#jobs = new JobRunner({
       run: (job, signal) => runJob(job, this.#context, signal),
-      onFailure: (error, fields) => this.#onFailure("deployment job failed", error, fields),
+      onFailure: (error, fields, isRepeated) =>
+        this.#onFailure(isRepeated ? undefined : "deployment job failed", error, fields),
       onChange: this.#signal.notify,
       wait,
       abort_ms: settings.abort_ms,
@@ -191,12 +192,15 @@ export class DeploymentController {
     if (is_released) this.close();
   }
 
-  /** Closes the controller if its lease was lost. Logs other failures. Returns false if the controller is closed. */
-  #onFailure(event: string, error: unknown, fields: object = {}): boolean {
+  /**
+   * Closes the controller if its lease was lost. Logs other failures, except one without an `event`: a listener that is not connected fails
+   * each job every second. Returns false if the controller is closed.
+   */
+  #onFailure(event: string | undefined, error: unknown, fields: object = {}): boolean {
     if (error instanceof DeploymentLeaseLostError) this.close();
     if (this.#isClosed) return false;
     const { log, lease } = this.#context;
-    log.warn({ error, deployment_id: lease.deployment_id, ...fields }, event);
+    if (event !== undefined) log.warn({ error, deployment_id: lease.deployment_id, ...fields }, event);
     return true;
   }
 

@@ -36,7 +36,7 @@ interface RunningJob {
 interface JobRunnerOptions {
   run(job: Job, signal: AbortSignal): Promise<void>;
   /** Returns false if the controller is closed. The failure is then not recorded. */
-  onFailure(error: unknown, fields: { job: string; failures: number }): boolean;
+  onFailure(error: unknown, fields: { job: string; failures: number }, isRepeated: boolean): boolean;
   /** Called when a job has ended or can be retried. */
   onChange(): void;
   wait: Wait;
@@ -104,7 +104,8 @@ export class JobRunner {
     // A listener that is not connected is waited for, until the deadline of the rollout.
     const isCounted = error instanceof RetryableDriverError && !(error.cause instanceof ListenerUnavailableError);
     const count = (this.failures.get(key)?.count ?? 0) + (isCounted ? 1 : 0);
-    if (!this.#options.onFailure(error, { job: key, failures: count })) return;
+    const isRepeated = !isCounted && this.failures.has(key);
+    if (!this.#options.onFailure(error, { job: key, failures: count }, isRepeated)) return;
     const failure = { count, backing_off: true };
     this.failures.set(key, failure);
     void this.#options.wait(backOffMs(Math.max(1, count)), this.#closing.signal).then(() => {

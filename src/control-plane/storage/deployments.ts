@@ -105,6 +105,15 @@ export function listDeployments(tx: Tx, filter: DeploymentFilter): Promise<Shown
   );
 }
 
+/** First key of the advisory locks for creating deployments; the second key is derived from the workspace ID. */
+const CREATION_LOCKS = sql.lit(20_243);
+
+/** On Postgres, makes the creations of a workspace wait for each other: each counts the others. */
+export async function lockCreation(tx: Tx, tenant_id: string): Promise<void> {
+  if (tx.dialect.name === "postgres")
+    await tx.run(sql`select pg_advisory_xact_lock(${CREATION_LOCKS}, hashtext(${tenant_id}))`.compile(tx.k));
+}
+
 /** Excludes deployments that are being deleted. */
 export async function countDeployments(tx: Tx, tenant_id: string, deployment_type?: string): Promise<number> {
   let query = tx.k
