@@ -177,4 +177,34 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     replace: ["if (host.pinged_at !== undefined) host.pinged_at = performance.now();", ""],
     suites: pool,
   },
+  {
+    name: "hosts: the last messages of a Python host are lost after a failed write",
+    file: "src/agent-server/graph-hosts/python/host-process.ts",
+    replace: ["    readAfterFailedWrites(this.#socket);\n", ""],
+    suites: ["test/engine/host-process.test.ts"],
+  },
+  {
+    name: "hosts: a resume value that a subgraph has consumed is used again after a crash",
+    file: "src/agent-server/graph-hosts/inside/execute.ts",
+    replace: ["scope.isResumeConsumed = execution.resume_consumed;", ""],
+    suites: ["test/engine/graph-code.test.ts"],
+  },
+  {
+    name: "hosts: a lost run passes its breakpoint",
+    file: "src/agent-server/graph-hosts/inside/execute.ts",
+    replace: ["const stopped = resumed && ", "const stopped = !resumed && "],
+    suites: ["test/crash/durability.test.ts"],
+  },
+  {
+    name: "faults: serve claims runs before its graphs are loaded",
+    file: "src/main.ts",
+    replace: ['config.command === "serve" ? loaded : Promise.resolve({})', "Promise.resolve({})"],
+    suites: ["test/cli/cli.test.ts"],
+  },
+  {
+    name: "faults: the deletion of a run removes what later runs are rebuilt from",
+    file: "src/agent-server/storage/run-deletion.ts",
+    replace: ["  await detachNeeded(tx, run);\n", ""],
+    suites: ["test/http/python-checkpoints.test.ts"],
+  },
 ];

@@ -157,4 +157,10 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
     replace: ["(await listWorkspaces(database.read, undefined)).length > 1", "shared_reason.length === 0"],
     suites: users,
   },
+  {
+    name: "isolation: a public link searches the whole trace of a shared run",
+    file: "src/experiments/storage/traces/trace-search.ts",
+    replace: ["  if (part) query = query.where(isInPart(part));\n", ""],
+    suites: ["test/traces/sharing.test.ts"],
+  },
 ];

@@ -5,6 +5,12 @@ const suite = (name: string) => `test/control/router/${name}.test.ts`;
 /** Guards of the router. */
 export const ROUTER_MUTANTS: readonly Mutant[] = [
   {
+    name: "router: a status that cannot be sent ends the service",
+    file: "src/control-plane/router/relay.ts",
+    replace: ["if (Number(answer.statusCode) < 200)", "if (Number(answer.statusCode) < 0)"],
+    suites: [suite("hygiene")],
+  },
+  {
     name: "router: a request is counted only until it is sent",
     file: "src/control-plane/router/deployment-router.ts",
     replace: [
