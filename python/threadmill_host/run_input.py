@@ -99,7 +99,8 @@ async def state_at_breakpoint(graph: Graph, execution: Execution, scope: Scope) 
     state = await graph.aget_state(config)
     if any(before == "*" or name in before for name in state.next):
         return state
-    if not after or state.parent_config is None:
+    # The checkpoint of an input was made by no node: those that were next before it have not run.
+    if not after or state.parent_config is None or (state.metadata or {}).get("source") != "loop":
         return None
     checkpoint_id = state.parent_config["configurable"]["checkpoint_id"]
     parent: Any = {**config, "configurable": {**config["configurable"], "checkpoint_id": checkpoint_id}}

@@ -95,7 +95,8 @@ export async function stateAtBreakpoint(
   const isIn = (nodes: Nodes) => (name: string) => nodes === "*" || nodes.includes(name);
   if (state.next.some(isIn(before))) return state;
   const checkpoint_id = state.parentConfig?.configurable?.checkpoint_id;
-  if (after.length === 0 || checkpoint_id === undefined) return undefined;
+  // The checkpoint of an input was made by no node: those that were next before it have not run.
+  if (after.length === 0 || checkpoint_id === undefined || state.metadata?.source !== "loop") return undefined;
   const { next } = await graph.getState({ configurable: { ...configurable, checkpoint_id } });
   return next.some(isIn(after)) ? state : undefined;
 }
