@@ -117,6 +117,29 @@ describeInBrowser("agents", () => {
     await page.getByRole("button", { name: "Save as version 3" }).waitFor();
   });
 
+  it("keep unsaved changes of the configuration when another user saves", async () => {
+    const [{ assistant_id }] = (await web.service.request("POST", "/assistants/search", { graph_id: "second" })).body;
+    const { body: before } = await web.service.request("GET", `/assistants/${assistant_id}`);
+    const page = await web.open(`/agents/${assistant_id}?section=configuration`);
+    await page.getByLabel("Description").fill("Written here");
+    await web.service.request("PATCH", `/assistants/${assistant_id}`, { name: "Renamed", description: "Elsewhere" });
+    const save = page.getByRole("button", { name: `Save as version ${before.version + 2}` });
+    // The page asks again when it is looked at, at most every 5 seconds.
+    await expect
+      .poll(async () => {
+        await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
+        return save.isVisible();
+      })
+      .toBe(true);
+    await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe("Renamed");
+    await expect.poll(() => page.getByLabel("Description").inputValue()).toBe("Written here");
+    await save.click();
+    await page.getByText(`Saved as version ${before.version + 2}`).waitFor();
+    const { body: saved } = await web.service.request("GET", `/assistants/${assistant_id}`);
+    expect(saved).toMatchObject({ name: "Renamed", description: "Written here" });
+    await web.service.request("PATCH", `/assistants/${assistant_id}`, { name: "second", description: "" });
+  });
+
   it("are drawn, with a text alternative for screen readers", async () => {
     const page = await web.open("/agents?q=writes");
     await page.getByRole("link", { name: "writer", exact: true }).click();

@@ -43,6 +43,8 @@ export interface OpenOptions {
   blocked?: boolean;
   /** The connection is meant to break: the browser writes a line for that, too. */
   loses?: boolean;
+  /** Without what browsers offer only to pages that are loaded over HTTPS or from the own machine. */
+  plain?: boolean;
 }
 
 /** A whole service on a port, and a browser that looks at it. */
@@ -80,7 +82,15 @@ export class WebTest {
    * @param path below /app: `/settings`
    */
   async open(path: string, options: OpenOptions = {}): Promise<Page> {
-    const { theme = "light", narrow = false, key, refused = [], blocked = false, loses = false } = options;
+    const {
+      theme = "light",
+      narrow = false,
+      key,
+      refused = [],
+      blocked = false,
+      loses = false,
+      plain = false,
+    } = options;
     const [width, height] = SIZES[narrow ? 1 : 0];
     const page = await this.#context.newPage();
     const session = await this.#context.newCDPSession(page);
@@ -89,6 +99,7 @@ export class WebTest {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme: theme });
     if (key) await page.addInitScript(`sessionStorage.setItem("threadmill.key", ${JSON.stringify(key)})`);
+    if (plain) await page.addInitScript("delete Navigator.prototype.clipboard; delete Crypto.prototype.randomUUID");
     page.on("console", (message) => {
       const isExpected =
         refused.some((status) => message.text().includes(`status of ${status}`)) ||

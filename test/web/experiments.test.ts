@@ -101,7 +101,7 @@ describeInBrowser("experiments that the page runs", () => {
   };
 
   it("evaluate each example, and end in the comparison", async () => {
-    const page = await web.open(`/experiments/datasets/${dataset}`);
+    const page = await web.open(`/experiments/datasets/${dataset}`, { plain: true });
     await run(page, "first try");
     await page.getByText("first try has ended. 1 of 6 runs failed.").waitFor();
     const first = await sessionOf("first try");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { previewOf, WHOLE_PAYLOAD } from "../../src/platform/contract/preview.ts";
-import { decimalsFor } from "../../web/src/ui/format.ts";
+import { decimalsFor, percent } from "../../web/src/ui/format.ts";
 
 const user = (content: unknown) => ({ role: "user", content });
 const CHAT = {
@@ -50,4 +50,17 @@ it.each([
   [[], undefined],
 ])("numbers of a column, as %j, have the same precision", (values, decimals) => {
   expect(decimalsFor(values)).toBe(decimals);
+});
+
+describe("percentages", () => {
+  it("are 0 and 100 only if the fraction is", () => {
+    expect([0, 0.0004, 0.004, 0.1234, 0.9996, 1].map(percent)).toEqual([
+      "0 %",
+      "0.04 %",
+      "0.4 %",
+      "12.3 %",
+      ">99.9 %",
+      "100 %",
+    ]);
+  });
 });

@@ -32,6 +32,25 @@ describeInBrowser("the settings of a closed service", () => {
       .toBe("[{},{}]");
   });
 
+  it("copy a key on a page that is loaded over plain HTTP, too", async () => {
+    const page = await web.open("/settings?section=keys", { key: ROOT_KEY, plain: true });
+    await page.getByRole("button", { name: "New key" }).click();
+    const name = page.getByLabel("Name", { exact: true });
+    await name.fill("desk");
+    await page.getByRole("button", { name: "Create key" }).click();
+    const key = await page.getByRole("dialog").locator("pre").innerText();
+    await page.getByRole("button", { name: "Copy key" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "New key" }).click();
+    await name.press("ControlOrMeta+v");
+    await expect.poll(() => name.inputValue()).toBe(key);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Revoke desk" }).click();
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.getByRole("row", { name: /desk/ }).getByText("revoked").waitFor();
+  });
+
   it("create a key that is shown once and works, and revoke it", async () => {
     const page = await web.open("/settings?section=keys", { key: ROOT_KEY });
     await page.getByRole("button", { name: "New key" }).click();

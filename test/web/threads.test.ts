@@ -705,6 +705,49 @@ describeInBrowser("threads", () => {
     expect(await call("POST", "/threads/count", { metadata: { batch: "may" } })).toBe(52);
   });
 
+  it("that are not deleted yet are kept when the deletion is cancelled", async () => {
+    for (let number = 0; number < 51; number++) await newThread({ name: `Mistake ${number}`, batch: "june" });
+    const page = await web.open("/threads?metadata=batch%3Djune");
+    await page.getByText("51 threads", { exact: true }).waitFor();
+    await page.getByLabel("Select Mistake 50", { exact: true }).waitFor();
+    await expect
+      .poll(async () => {
+        await page.getByRole("region", { name: "Threads" }).evaluate((each) => each.scrollTo(0, each.scrollHeight));
+        return page.getByLabel("Select Mistake 0", { exact: true }).isVisible();
+      })
+      .toBe(true);
+    await page.getByLabel("Select all").check();
+    await page.getByText("51 selected").waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route(/threads\/prune$/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Delete" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete 51 threads?" });
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByText("0 of 51").waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    held.resolve();
+    await page.getByText("50 threads deleted").waitFor();
+    await page.getByText("1 selected").waitFor();
+    expect(await call("POST", "/threads/count", { metadata: { batch: "june" } })).toBe(1);
+  });
+
+  it("keep working when a draft is too large for the browser to store", async () => {
+    const page = await web.open(`/threads/new?assistant=${await assistantOf("research")}`);
+    await page.getByRole("radio", { name: "JSON" }).click();
+    const input = page.getByLabel("Input (JSON)");
+    await input.fill(JSON.stringify({ question: "Short?" }));
+    await page.evaluate("sessionStorage.setItem('full', 'x'.repeat(5 * 1024 * 1024 - 1_000))");
+    await input.fill(JSON.stringify({ question: `${"Long? ".repeat(1_000)}` }));
+    await expect.poll(() => input.inputValue()).toContain("Long? Long?");
+    await page.evaluate("sessionStorage.removeItem('full')");
+    await input.fill(JSON.stringify({ question: "Short again?" }));
+    await page.reload();
+    await page.getByText("Short again?").waitFor();
+  });
+
   it("can be copied and deleted", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Keep this") });

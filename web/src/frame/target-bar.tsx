@@ -17,6 +17,8 @@ import { Select } from "../ui/form/select.tsx";
 import { toast } from "../ui/overlay/toast.tsx";
 
 const POLL_MS = 10_000;
+/** Deployments per request: the limit of the API. */
+const PAGE = 100;
 const HERE = "*";
 
 /** Queries about this server, which stay the same when the target changes. */
@@ -35,8 +37,15 @@ export function TargetBar() {
   const { pathname } = useLocation();
   const { data: live } = useQuery({
     queryKey: ["deployments", "targets"],
-    queryFn: ({ signal }) => api.get<DeploymentsList>("/v2/deployments", { query: { limit: 100 }, signal }),
-    select: ({ resources }) => resources.flatMap((each) => liveSlugOf(each) ?? []),
+    queryFn: async ({ signal }) => {
+      const slugs: string[] = [];
+      for (let offset = 0; ; offset += PAGE) {
+        const query = { limit: PAGE, offset };
+        const { resources } = await api.get<DeploymentsList>("/v2/deployments", { query, signal });
+        slugs.push(...resources.flatMap((each) => liveSlugOf(each) ?? []));
+        if (resources.length < PAGE) return slugs;
+      }
+    },
     enabled: mayDeploy,
     refetchInterval: POLL_MS,
   });

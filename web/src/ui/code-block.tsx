@@ -1,6 +1,8 @@
 import { Check, Copy as CopyIcon } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button } from "./button.tsx";
+import { copyText } from "./copy-text.ts";
+import { toast } from "./overlay/toast.tsx";
 
 const CONFIRMATION_MS = 1_500;
 
@@ -19,7 +21,10 @@ export function Copy({ text, label = "Copy" }: { text: string | (() => string); 
       square
       aria-label={copied ? "Copied" : label}
       onClick={() =>
-        void navigator.clipboard.writeText(typeof text === "string" ? text : text()).then(() => setCopied(true))
+        copyText(typeof text === "string" ? text : text()).then(
+          () => setCopied(true),
+          (error: Error) => toast(error.message, { error: true }),
+        )
       }
     >
       {copied ? <Check size={14} className="text-success" /> : <CopyIcon size={14} />}

@@ -55,9 +55,12 @@ export function delta(value: Maybe, format: (value: Maybe) => string = number): 
   return `${value > 0 ? "+" : MINUS}${format(Math.abs(value))}`;
 }
 
-/** Formats a fraction as a percentage: `0.4 %`, `12.3 %`, `100 %`. */
-export const percent = (share: Maybe): string =>
-  isMissing(share) ? DASH : `${withMinus(ONE_DECIMAL.format(share * 100))} %`;
+/** Formats a fraction as a percentage: `0.04 %`, `12.3 %`, `100 %`. Only 0 is `0 %`, and only 1 is `100 %`. */
+export function percent(share: Maybe): string {
+  if (isMissing(share)) return DASH;
+  if (share > 0.9995 && share < 1) return ">99.9 %";
+  return `${withMinus((Math.abs(share) < 0.01 ? TWO_DIGITS : ONE_DECIMAL).format(share * 100))} %`;
+}
 
 /** Formats the difference between two fractions in percentage points: `1.5 pp`. */
 export const percentagePoints = (share: Maybe): string => percent(share).replace("%", "pp");

@@ -66,7 +66,7 @@ export function AgentPage() {
           {
             value: "configuration",
             label: "Configuration",
-            content: <Configuration key={`${assistant_id} ${assistant.version}`} assistant={assistant} />,
+            content: <Configuration key={assistant_id} assistant={assistant} />,
           },
           { value: "versions", label: "Versions", content: <Versions assistant={assistant} /> },
         ]}

@@ -16,12 +16,15 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
   const { assistant_id } = assistant;
   const client = useQueryClient();
   const { data: schemas } = useQuery(schemasQuery(assistant_id));
-  const [draft, setDraft] = useState<Draft>(assistant);
+  // When another user saves meanwhile, these changes stay, and the other fields get the values of the new version.
+  const [changes, setChanges] = useState<Partial<Draft>>({});
+  const draft: Draft = { ...assistant, ...changes };
   const change = <Key extends keyof Draft>(key: Key, value: Draft[Key]) =>
-    setDraft((before) => ({ ...before, [key]: value }));
+    setChanges((before) => ({ ...before, [key]: value }));
   const saving = useMutation({
     mutationFn: () => api.patch<Assistant>(`/assistants/${assistant_id}`, changesOf(draft, assistant)),
     onSuccess: async (saved) => {
+      setChanges((now) => (now === changes ? {} : now));
       toast(`Saved as version ${saved.version}`);
       client.setQueryData(assistantQuery(assistant_id).queryKey, saved);
       await client.invalidateQueries(assistantsQuery);

@@ -42,9 +42,13 @@ function useDraft(given_key: string) {
     }
   });
   useEffect(() => {
-    if (draft.text === "" && Object.keys(draft.value ?? {}).length === 0)
-      sessionStorage.removeItem(storageKey(draft_key));
-    else sessionStorage.setItem(storageKey(draft_key), JSON.stringify(draft));
+    sessionStorage.removeItem(storageKey(draft_key));
+    if (draft.text === "" && Object.keys(draft.value ?? {}).length === 0) return;
+    try {
+      sessionStorage.setItem(storageKey(draft_key), JSON.stringify(draft));
+    } catch {
+      // Browsers store about 5 million characters for all drafts of a tab. A larger draft is lost on a reload.
+    }
   }, [draft_key, draft]);
   return {
     draft,

@@ -116,26 +116,32 @@ export const threadCountQuery = (search: ThreadsSearch) =>
     placeholderData: (before) => before,
   });
 
+interface DeletionOptions {
+  /** Called with the number of threads that have been processed. */
+  onProgress?(done: number): void;
+  /** Stops before the next batch. */
+  signal: AbortSignal;
+}
+
 /**
  * Deletes threads and stops their active runs.
  *
- * @param onProgress called with the number of threads that have been processed
  * @returns the number of deleted threads, which excludes threads that no longer exist
  */
 export async function deleteThreads(
   client: QueryClient,
   thread_ids: readonly string[],
-  onProgress: (done: number) => void,
+  { onProgress, signal }: DeletionOptions,
 ): Promise<number> {
   let deleted = 0;
   try {
-    for (let done = 0; done < thread_ids.length; ) {
+    for (let done = 0; done < thread_ids.length && !signal.aborted; ) {
       const batch = thread_ids.slice(done, done + DELETED_AT_ONCE);
       const { pruned_count } = await api.post<{ pruned_count: number }>("/threads/prune", { thread_ids: batch });
       for (const thread_id of batch) client.removeQueries({ queryKey: threadKey(thread_id) });
       deleted += pruned_count;
       done += batch.length;
-      onProgress(done);
+      onProgress?.(done);
     }
   } finally {
     // Also refetches after an error, because earlier batches have been deleted.

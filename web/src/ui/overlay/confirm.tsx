@@ -1,9 +1,13 @@
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { Button } from "../button.tsx";
 import { FormError } from "../form/field.tsx";
 import { Dialog } from "./dialog.tsx";
+import { toast } from "./toast.tsx";
 
-/** Asks for confirmation of an action that cannot be undone. If the action fails, the dialog stays open and shows the error. */
+/**
+ * Asks for confirmation of an action that cannot be undone. If the action fails, the dialog stays open and shows the error. Closing the
+ * dialog during the action aborts the signal that `onConfirm` received.
+ */
 export function Confirm({
   open,
   onClose,
@@ -20,21 +24,27 @@ export function Confirm({
   children: ReactNode;
   /** Progress of the action, while it is executed. */
   progress?: ReactNode;
-  onConfirm(): Promise<unknown>;
+  onConfirm(signal: AbortSignal): Promise<unknown>;
 }) {
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
+  const running = useRef<AbortController>(undefined);
   const close = () => {
+    running.current?.abort();
     // Clears the error before the dialog opens again.
     setState({});
     onClose();
   };
   const confirm = async () => {
+    running.current = new AbortController();
+    const { signal } = running.current;
     setState({ busy: true });
     try {
-      await onConfirm();
-      close();
+      await onConfirm(signal);
+      if (!signal.aborted) close();
     } catch (error) {
-      setState({ error: (error as Error).message });
+      // After it was closed, the dialog may be open for another action.
+      if (signal.aborted) toast((error as Error).message, { error: true });
+      else setState({ error: (error as Error).message });
     }
   };
   return (

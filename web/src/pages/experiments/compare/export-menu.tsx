@@ -2,6 +2,7 @@ import { Download } from "lucide-react";
 import { useState } from "react";
 import { send } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
+import { copyText } from "../../../ui/copy-text.ts";
 import { count } from "../../../ui/format.ts";
 import { Menu } from "../../../ui/overlay/menu.tsx";
 import { toast } from "../../../ui/overlay/toast.tsx";
@@ -28,7 +29,7 @@ export function useExport(view: View, search: Search, narrowing: Narrowing): Exp
     setBusy(true);
     try {
       if (kind === "summary") {
-        await navigator.clipboard.writeText(markdownOf(view, location.href));
+        await copyText(markdownOf(view, location.href));
         return toast("Summary copied as Markdown");
       }
       if (kind === "runs") {

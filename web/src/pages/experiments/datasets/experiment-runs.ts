@@ -1,4 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
+import { v4 as randomId } from "uuid";
 import type { Dataset } from "../../../../../src/experiments/contract/datasets/datasets.ts";
 import type { Example } from "../../../../../src/experiments/contract/datasets/examples.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
@@ -202,7 +203,7 @@ async function runExample(
 ): Promise<NonNullable<PendingRow["bodies"]>> {
   const { assistant_name, name, evaluators, keep_threads } = order;
   const { id, inputs, modified_at } = example;
-  const run_id = crypto.randomUUID();
+  const run_id = randomId();
   const start_time = new Date().toISOString();
   const dotted_order = `${start_time.replaceAll(/[-:.Z]/g, "")}000Z${run_id}`;
   const { __error__: failure, ...outputs } = await runAssistant(order, inputs, signal, {
@@ -223,7 +224,7 @@ async function runExample(
   const scores: Score[] = [];
   for (const evaluator of failure ? [] : evaluators) {
     const score = await evaluate(evaluator, example, outputs, order, signal);
-    if (score) scores.push(Object.assign(score, { id: crypto.randomUUID(), run_id, session_id }));
+    if (score) scores.push(Object.assign(score, { id: randomId(), run_id, session_id }));
   }
   return { run, scores };
 }

@@ -66,16 +66,21 @@ export function SelectionBar({
         onClose={() => setDeleting(false)}
         title={chosen.size === 1 ? "Delete 1 experiment?" : `Delete ${count(chosen.size)} experiments?`}
         action="Delete"
-        onConfirm={async () => {
+        onConfirm={async (signal) => {
+          let deleted = 0;
           try {
-            await threads.remove();
-            for (const id of chosen) await api.delete(`/api/v1/sessions/${id}`);
+            await threads.remove(signal);
+            for (const id of chosen) {
+              if (signal.aborted) break;
+              await api.delete(`/api/v1/sessions/${id}`);
+              deleted += 1;
+            }
           } finally {
             // Also refetches after an error, because earlier deletions may have succeeded.
             await client.invalidateQueries({ queryKey: EXPERIMENTS });
           }
-          onClear();
-          toast(chosen.size === 1 ? "Experiment deleted" : `${count(chosen.size)} experiments deleted`);
+          if (!signal.aborted) onClear();
+          toast(deleted === 1 ? "Experiment deleted" : `${count(deleted)} experiments deleted`);
         }}
       >
         The runs and feedback of the selected experiments are deleted. The dataset's examples are kept. This cannot be

@@ -18,7 +18,10 @@ const PAGE = 1_000;
  *
  * @param session_ids empty while nothing is to be deleted
  */
-export function useKeptThreads(session_ids: readonly string[]): { choice: ReactNode; remove(): Promise<void> } {
+export function useKeptThreads(session_ids: readonly string[]): {
+  choice: ReactNode;
+  remove(signal: AbortSignal): Promise<void>;
+} {
   const client = useQueryClient();
   const [isChosen, setChosen] = useState(false);
   const may = useMay("agents") === true;
@@ -46,16 +49,16 @@ export function useKeptThreads(session_ids: readonly string[]): { choice: ReactN
         />
       </span>
     ),
-    async remove() {
+    async remove(signal) {
       if (!isChosen || total === 0) return;
       for (const id of session_ids)
-        for (;;) {
+        while (!signal.aborted) {
           const query = { metadata: keptBy(id), select: ["thread_id"], limit: PAGE };
           const found = await api.post<{ thread_id: string }[]>("/threads/search", query);
           if (found.length === 0) break;
           const ids = found.map(({ thread_id }) => thread_id);
           // If none of them can be deleted, a further search would find the same.
-          if ((await deleteThreads(client, ids, () => undefined)) === 0) break;
+          if ((await deleteThreads(client, ids, { signal })) === 0) break;
         }
     },
   };

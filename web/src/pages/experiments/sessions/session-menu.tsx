@@ -85,8 +85,9 @@ export function SessionMenu({
         onClose={close}
         title={`Delete ${noun} “${session.name}”?`}
         action="Delete"
-        onConfirm={async () => {
-          await threads.remove();
+        onConfirm={async (signal) => {
+          await threads.remove(signal);
+          if (signal.aborted) return;
           await api.delete(`/api/v1/sessions/${session.id}`);
           // Leaves the page before the queries are invalidated, because refetching the deleted session would fail.
           await onDeleted?.();

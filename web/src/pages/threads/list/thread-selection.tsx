@@ -29,10 +29,10 @@ export function ThreadSelection({ chosen, onClear }: { chosen: ReadonlySet<strin
         title={total === 1 ? "Delete 1 thread?" : `Delete ${count(total)} threads?`}
         action="Delete"
         progress={<Progress label="Deleting threads" done={done} total={total} />}
-        onConfirm={async () => {
+        onConfirm={async (signal) => {
           setDone(0);
-          const deleted = await deleteThreads(client, deleting ?? [], setDone);
-          onClear();
+          const deleted = await deleteThreads(client, deleting ?? [], { onProgress: setDone, signal });
+          if (!signal.aborted) onClear();
           toast(deleted === 1 ? "1 thread deleted" : `${count(deleted)} threads deleted`);
         }}
       >

@@ -4,8 +4,8 @@ import type { ExperimentRun } from "../../../../../src/experiments/contract/runs
 import { useCredentials } from "../../../api/credentials.ts";
 import { API_URL } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
+import { copyAndConfirm } from "../../../ui/copy-text.ts";
 import { Menu } from "../../../ui/overlay/menu.tsx";
-import { toast } from "../../../ui/overlay/toast.tsx";
 import { ThreadLink } from "../../threads/thread-link.tsx";
 import { AddToDataset } from "./add-to-dataset.tsx";
 import { AddToQueue } from "./add-to-queue.tsx";
@@ -14,10 +14,9 @@ import { ShareDialog } from "./share.tsx";
 export function RunActions({ run }: { run: ExperimentRun }) {
   const { key } = useCredentials();
   const [open, setOpen] = useState<"dataset" | "share">();
-  const copyCurl = async () => {
+  const copyCurl = () => {
     const header = key ? ' \\\n  -H "x-api-key: $LANGSMITH_API_KEY"' : "";
-    await navigator.clipboard.writeText(`curl -s ${API_URL}/api/v1/runs/${run.id}${header}`);
-    toast("Command copied");
+    copyAndConfirm(`curl -s ${API_URL}/api/v1/runs/${run.id}${header}`, "Command copied");
   };
   return (
     <>
@@ -29,7 +28,7 @@ export function RunActions({ run }: { run: ExperimentRun }) {
       <Button small onClick={() => setOpen("share")}>
         <Share2 size={13} aria-hidden /> {run.share_token ? "Shared" : "Share"}
       </Button>
-      <Menu items={[{ label: "Copy as curl", icon: <Terminal size={14} />, onSelect: () => void copyCurl() }]}>
+      <Menu items={[{ label: "Copy as curl", icon: <Terminal size={14} />, onSelect: copyCurl }]}>
         <Button look="quiet" small square aria-label="Actions for the run">
           <MoreHorizontal size={15} />
         </Button>

@@ -6,10 +6,10 @@ import type { ExperimentRun } from "../../../../../src/experiments/contract/runs
 import { IS_PUBLIC_PAGE } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Copy, Id } from "../../../ui/code-block.tsx";
+import { copyAndConfirm } from "../../../ui/copy-text.ts";
 import { cost, count, duration } from "../../../ui/format.ts";
 import { JsonTree } from "../../../ui/json-tree.tsx";
 import { DetailSection } from "../../../ui/layout.tsx";
-import { toast } from "../../../ui/overlay/toast.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { Status } from "../../../ui/status.tsx";
@@ -168,10 +168,13 @@ export function InputOutput({ run }: { run: ExperimentRun }) {
 
 /** The JSON text is created only on a click, because a run can be 20 MB. */
 function Raw({ run }: { run: ExperimentRun }) {
-  const copy = () => navigator.clipboard.writeText(JSON.stringify(run, null, 2)).then(() => toast("JSON copied"));
   return (
     <div className="grid grid-cols-1 gap-2">
-      <Button small className="justify-self-start" onClick={() => void copy()}>
+      <Button
+        small
+        className="justify-self-start"
+        onClick={() => copyAndConfirm(JSON.stringify(run, null, 2), "JSON copied")}
+      >
         <CopyIcon size={13} aria-hidden /> Copy JSON
       </Button>
       <JsonTree value={run} open={1} />

@@ -49,11 +49,12 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
   // The example's row may not be loaded yet, for example after opening a URL.
   const position = useQuery({ ...positionQuery(dataset_id, narrowing, row), enabled: loaded === -1 });
   const at = loaded === -1 ? (position.data ?? undefined) : loaded;
-  const { onRange } = rows;
-  // Loads the row and its neighbours, to which j, k and the buttons go.
+  const { onOpened } = rows;
+  // The neighbours are where j, k and the buttons go.
   useEffect(() => {
-    if (loaded === -1 && at !== undefined) onRange(Math.max(0, at - 1), at + 1);
-  }, [loaded, at, onRange]);
+    onOpened(at);
+    return () => onOpened(undefined);
+  }, [at, onOpened]);
   const beside = (by: number): Slot | undefined => (at === undefined ? undefined : rows.slots?.[at + by]);
   const step = (by: number, label: string, Icon: typeof ChevronUp) => (
     <Button

@@ -10,7 +10,15 @@ export interface Rows {
   retry(): void;
   /** Whether the rows still belong to the previous filters or sort order. */
   isPlaceholder: boolean;
+  /** Loads the rows that the table shows. */
   onRange(first: number, last: number): void;
+  /** Loads the row whose details are open, and its neighbours, in addition. */
+  onOpened(at: number | undefined): void;
+}
+
+interface PageRange {
+  from: number;
+  to: number;
 }
 
 /** Number of rows to prefetch below the last rendered row: half a second of scrolling. */
@@ -20,15 +28,17 @@ const PREFETCH_ROWS = 50;
 export function useRows(dataset_id: string, narrowing: Narrowing): Rows {
   const [filled] = useState(() => new Slots());
   // The state contains page numbers instead of row numbers, so that scrolling within a page renders only new rows.
-  const [range, setRange] = useState({ from: 0, to: 0 });
+  const [range, setRange] = useState<PageRange>({ from: 0, to: 0 });
+  const [opened, setOpened] = useState<PageRange>();
   const first_page = useQuery({
     ...rowsQuery(dataset_id, narrowing, 0),
     placeholderData: (before) => before,
   });
   const total = first_page.data?.total;
   const lastPage = Math.ceil((total ?? 0) / PAGE) - 1;
-  const length = first_page.isPlaceholderData ? 0 : Math.max(0, Math.min(range.to, lastPage) - range.from + 1);
-  const visible = Array.from({ length }, (_, index) => range.from + index);
+  const visible = first_page.isPlaceholderData
+    ? []
+    : [...new Set([...pagesOf(range), ...(opened ? pagesOf(opened) : [])])].filter((page) => page <= lastPage);
   const others = useQueries({
     queries: visible.map((page) => ({ ...rowsQuery(dataset_id, narrowing, page), enabled: page > 0 })),
   });
@@ -36,8 +46,12 @@ export function useRows(dataset_id: string, narrowing: Narrowing): Rows {
   pages.set(0, first_page.data?.rows);
   const failed = [first_page, ...others].find(({ error }) => error);
   const onRange = useCallback((first: number, last: number) => {
-    const [from, to] = [Math.floor(first / PAGE), Math.floor((last + PREFETCH_ROWS) / PAGE)];
-    setRange((before) => (before.from === from && before.to === to ? before : { from, to }));
+    const given = { from: Math.floor(first / PAGE), to: Math.floor((last + PREFETCH_ROWS) / PAGE) };
+    setRange((before) => (before.from === given.from && before.to === given.to ? before : given));
+  }, []);
+  const onOpened = useCallback((at: number | undefined) => {
+    const beside = (by: number) => Math.floor(Math.max(0, (at ?? 0) + by) / PAGE);
+    setOpened(at === undefined ? undefined : { from: beside(-1), to: beside(1) });
   }, []);
   const slots = () => (first_page.isPlaceholderData ? filled.all : filled.filled(narrowing, total ?? 0, pages));
   return {
@@ -47,5 +61,9 @@ export function useRows(dataset_id: string, narrowing: Narrowing): Rows {
     retry: () => void failed?.refetch(),
     isPlaceholder: first_page.isPlaceholderData,
     onRange,
+    onOpened,
   };
 }
+
+const pagesOf = ({ from, to }: PageRange): number[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => from + index);
