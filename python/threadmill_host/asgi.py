@@ -73,11 +73,19 @@ class AsgiServer:
         if request["op"] == "fetch":
             return await self._fetch(app, query)
         exchange = self._open.get(request_id)
+        if exchange is None:
+            return None
         if request["op"] == "fetch_read":
-            return None if exchange is None else await exchange.read()
-        if exchange is not None:
-            exchange.disconnect()
-            del self._open[request_id]
+            chunk = None
+            try:
+                chunk = await exchange.read()
+            finally:
+                # The end of the response, or an error.
+                if chunk is None:
+                    self._open.pop(request_id, None)
+            return chunk
+        exchange.disconnect()
+        self._open.pop(request_id, None)
         return None
 
     async def stop(self, timeout: float) -> None:

@@ -59,9 +59,13 @@ export class CustomRoutes {
       throw new ApiError("route_not_found", { method: context.req.method, path: context.req.path });
     }
     if (!match) return next();
-    if (match === "route" ? !requires_auth : !is_auth_first) return this.#answer(context);
+    // What a middleware answers and the service does not is a route of the app, too, such as an app that is mounted into it. The request
+    // of a browser before a request from another origin has no key.
+    const isRoute =
+      match === "route" || (requires_auth && context.req.method !== "OPTIONS" && routeOf(context) === undefined);
+    if (isRoute ? !requires_auth : !is_auth_first) return this.#answer(context);
     let response: Response | undefined;
-    await (match === "route" ? authentication.ofApp : authentication.ofService)(context, async () => {
+    await (isRoute ? authentication.ofApp : authentication.ofService)(context, async () => {
       response = await this.#answer(context);
     });
     return response;
@@ -75,7 +79,12 @@ export class CustomRoutes {
     const routes = await this.#options.host.routes.catch(() => null);
     if (!routes) return routeOf(context) === undefined ? "route" : undefined;
     if (this.#matcher?.routes !== routes) this.#matcher = { routes, match: matcherOf(routes) };
-    return this.#matcher.match(context.req.method, path || "/");
+    const { match } = this.#matcher;
+    const { method } = context.req;
+    const found = match(method, path || "/");
+    // Starlette decodes a slash, which Hono does not, and ignores a line break at the end.
+    const decoded = decodedPath(path).replace(/\n$/, "");
+    return found === "route" || decoded === path ? found : (match(method, decoded) ?? found);
   }
 
   async #answer(context: Context<Env>): Promise<Response | undefined> {
@@ -141,6 +150,14 @@ function matcherOf(routes: NonNullable<AppRoutes>): Match {
     if (found.some(([[handler]]) => handler === handlers.route)) return "route";
     return found.length > 0 ? "middleware" : undefined;
   };
+}
+
+function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 /** Removes regexes (`{[0-9]+}`), which could block this thread. If one may match a slash, `*` replaces its segment and the rest. */

@@ -267,6 +267,34 @@ export const object = { fetch: app };
     expect((await api.send("GET", "/hello/x")).status).toBe(200);
   });
 
+  it("enable_custom_route_auth requires a key for an app that is mounted into the app, too", async () => {
+    const mounted = `
+import { Hono } from "hono";
+export const app = new Hono();
+app.use("*", (c, next) => next());
+app.mount("/tickets", () => Response.json({ secret: 1 }));
+`;
+    const http = { app: "./app.mjs:app", enable_custom_route_auth: true };
+    api = await start({ "app.mjs": mounted }, http, { env: { API_KEYS: KEY } });
+    expect((await api.send("GET", "/tickets/1")).status).toBe(401);
+    expect((await api.send("GET", "/tickets/1", undefined, KEYED)).body).toEqual({ secret: 1 });
+    expect((await api.send("GET", "/assistants/agent", undefined, KEYED)).status).toBe(200);
+  });
+
+  it("gets the end of a response to HEAD, whose body is not read", async () => {
+    const counts = `
+let ended = 0;
+export const app = (request) => {
+  request.signal.addEventListener("abort", () => { ended += 1; });
+  return new Response(String(ended));
+};`;
+    api = await start({ "app.mjs": counts }, { app: "./app.mjs:app" });
+    expect((await api.service.threadmill.fetch(new Request("http://localhost/x", { method: "HEAD" }))).status).toBe(
+      200,
+    );
+    await until("the response has ended", async () => (await api?.send("GET", "/x"))?.text === "1");
+  });
+
   it("gets webhooks of runs whose URL is a path, without a key, and routes of the service get none", async () => {
     const hooks = `
 import { Hono } from "hono";

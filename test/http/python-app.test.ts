@@ -10,6 +10,7 @@ const KEYED = { "x-api-key": KEY };
 /** Routes of each kind. */
 const FASTAPI = `
 import asyncio
+import gc
 import os
 from contextlib import asynccontextmanager
 
@@ -73,6 +74,8 @@ async def large():
 
 @app.get("/aborted")
 async def get_aborted():
+    # As with uvicorn, Starlette leaves the generator of a response without a reader to the garbage collector.
+    gc.collect()
     return aborted
 
 @app.get("/cookies")
@@ -127,6 +130,10 @@ async def wrap(request: Request, call_next):
 
 @wrapped.get("/hello/{name}")
 async def hello_wrapped(name: str):
+    return name
+
+@wrapped.get("/assistants/own/{name}")
+async def assistant_wrapped(name: str):
     return name
 
 @asynccontextmanager
@@ -297,6 +304,14 @@ describe("other ASGI applications and settings", () => {
     expect((await api.send("GET", "/me")).status).toBe(401);
     const { body } = await api.send("GET", "/me", undefined, KEYED);
     expect(body).toEqual({ identity: "admin", scopes: expect.arrayContaining(["admin"]) });
+  });
+
+  it("enable_custom_route_auth also requires a key for encoded paths of an app with a middleware", async () => {
+    api = await start({ app: "./app.py:wrapped", enable_custom_route_auth: true }, { env: { API_KEYS: KEY } });
+    const paths = ["/hello/x", "/hello%2Fx", "/assistants%2Fx", "/assistants/own%2Fx", "/hello/x%0A", "/none"];
+    for (const path of paths) expect([path, (await api.send("GET", path)).status]).toEqual([path, 401]);
+    expect((await api.send("GET", "/hello%2Fx", undefined, KEYED)).body).toBe("x");
+    expect((await api.send("OPTIONS", "/hello/x")).status).not.toBe(401);
   });
 
   it("an application without routes gets the requests that no route of the service matches, below the mount prefix", async () => {

@@ -26,4 +26,22 @@ export const CUSTOM_AUTH_MUTANTS: readonly Mutant[] = [
     replace: ["...(isChanged && userOf(caller)),", ""],
     suites: ["test/http/crons.test.ts"],
   },
+  {
+    name: "custom auth: an app in an app needs no key",
+    file: "src/app/custom-routes.ts",
+    replace: ['requires_auth && context.req.method !== "OPTIONS"', 'false && context.req.method !== "OPTIONS"'],
+    suites: ["test/http/custom-routes.test.ts"],
+  },
+  {
+    name: "custom auth: an encoded slash leads to a route of an app without a key",
+    file: "src/app/custom-routes.ts",
+    replace: ['found === "route" || decoded === path ? found', "true ? found"],
+    suites: ["test/http/python-app.test.ts"],
+  },
+  {
+    name: "custom auth: a paused call of MCP is not authorized",
+    file: "src/agent-server/protocols/mcp/tool-calls.ts",
+    replace: ["return !access || (await findThread(read, tenant_id, thread_id, access)) ? run", "return true ? run"],
+    suites: ["test/http/custom-auth/handlers.test.ts"],
+  },
 ];

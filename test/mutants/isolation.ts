@@ -127,7 +127,7 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
   {
     name: "isolation: users answer the interrupts of others' MCP calls",
     file: "src/agent-server/protocols/mcp/tool-calls.ts",
-    replace: ["configurable?.user_id === user_id ? run", "configurable?.user_id ? run"],
+    replace: ["configurable?.user_id !== user_id) return", "configurable?.user_id === undefined) return"],
     suites: ["test/http/mcp.test.ts"],
   },
   {

@@ -47,6 +47,10 @@ async def wait_for_abort(request):
     await aborted.wait()
     return JSONResponse("aborted")
 
+async def responses(request):
+    gc.collect()
+    return JSONResponse(sum(type(found).__name__ == "_Exchange" for found in gc.get_objects()))
+
 async def threads(request):
     return JSONResponse(await client.threads.search())
 
@@ -65,7 +69,7 @@ async def nothing(*_):
 app = Starlette(
     lifespan=lifespan,
     routes=[
-        *(Route(f"/{name.__name__}", name, methods=["GET", "POST"]) for name in (size, me, endless, wait_for_abort, threads)),
+        *(Route(f"/{name.__name__}", name, methods=["GET", "POST"]) for name in (size, me, endless, wait_for_abort, responses, threads)),
         Route("/items/{number:int}/{rest:path}", fails), Route("/file.{name}", fails), Route("/fails", fails),
         Route("/fails_later", fails_later), WebSocketRoute("/socket", nothing), Mount("/sub", nothing),
     ],
@@ -137,6 +141,8 @@ async def test_requests_and_responses(app: App, tmp_path: Path) -> None:
     assert (await app.start("GET", "/fails_later"))["value"]["status"] == 200
     assert base64.b64decode((await app.read())["bytes"]) == b"first"
     assert "failed" in (await app.read())["error"]["message"]
+    # Responses that have ended are not kept.
+    assert await app.fetch("GET", "/responses") == (200, b"1")
     app.service.response = [b"[", b"]"]
     assert await app.fetch("GET", "/threads") == (200, b"[]")
     # No route of the app matches.

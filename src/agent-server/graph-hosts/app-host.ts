@@ -124,7 +124,11 @@ export class AppHost {
         throw error;
       });
     try {
-      return await fetchByMessages(message, request.signal, send, onEnd);
+      const response = await fetchByMessages(message, request.signal, send, onEnd);
+      if (method !== "HEAD" || !response.body) return response;
+      // Hono drops the body of a response to HEAD without reading or cancelling it.
+      await response.body.cancel();
+      return new Response(null, response);
     } catch (error) {
       if (isHostLost(error)) throw new ApiError("app_failed", { reason: "Its graph host ended." }, error);
       throw error;

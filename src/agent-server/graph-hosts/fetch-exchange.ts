@@ -81,10 +81,13 @@ export class FetchResponses {
 
   /** @returns a chunk of the response body; undefined at its end */
   async read(id: number): Promise<Uint8Array | undefined> {
-    const chunk = await this.#open.get(id)?.body?.read();
-    if (chunk && !chunk.done) return chunk.value;
-    this.#open.delete(id);
-    return undefined;
+    let chunk: Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>> | undefined;
+    try {
+      chunk = await this.#open.get(id)?.body?.read();
+    } finally {
+      if (!chunk || chunk.done) this.#open.delete(id);
+    }
+    return chunk?.value;
   }
 
   cancel(id: number): void {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseSse } from "../../support/sse.ts";
 import { openOn } from "../../support/storage.ts";
 import { until } from "../../support/until.ts";
 import { ADMIN, closedService, newCaller } from "../callers.ts";
@@ -23,6 +24,29 @@ describe("handlers of an authentication module", () => {
   const statusOf = async (headers: Headers, path: string): Promise<number> =>
     (await api.send("GET", path, undefined, headers)).status;
   const search = (headers: Headers): Promise<Wire[]> => api.call("POST", "/threads/search", {}, headers);
+
+  it("decide whether the state of a paused call of MCP is still that of its caller", async () => {
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+      "io.modelcontextprotocol/clientCapabilities": { elicitation: {} },
+    };
+    const call = async (requestState?: string): Promise<Wire> => {
+      const params = { name: "gate", arguments: { steps: [] }, requestState, _meta };
+      const headers = {
+        ...{ accept: "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28" },
+        ...{ "mcp-method": "tools/call", "mcp-name": "gate", ...alice },
+      };
+      const body = { jsonrpc: "2.0", method: "tools/call", params, id: 1 };
+      return parseSse((await api.send("POST", "/mcp", body, headers)).text).at(-1)?.data;
+    };
+    const { requestState } = (await call()).result;
+    expect((await call(requestState)).result.resultType).toBe("input_required");
+    const { runs } = await api.call("GET", "/app/api/runs?status=interrupted", undefined, ADMIN);
+    for (const { thread_id } of runs)
+      await api.call("PATCH", `/threads/${thread_id}`, { metadata: { owner: "bob" } }, ADMIN);
+    expect((await call(requestState)).error).toMatchObject({ code: -32602 });
+  });
 
   it("give the graph the user, and keep it out of the record of the run", async () => {
     const thread_id = await newThread(alice);

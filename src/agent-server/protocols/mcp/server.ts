@@ -182,7 +182,7 @@ class ToolCall {
       if (run) return run;
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, "id: must not have been used before in this session");
     }
-    const paused = await calls.findPaused(this.#request.caller, state, assistant_id);
+    const paused = await calls.findPaused(this.#request, state, assistant_id);
     if (!paused) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "requestState: does not belong to this call");
     const interrupts = await calls.interruptsOf(paused);
     if (interrupts.length === 0) return failureOf("The run is no longer waiting for input.");

@@ -3,6 +3,7 @@ import type { Caller } from "../../../platform/contract/caller.ts";
 import { ApiError } from "../../../platform/errors.ts";
 import type { Authorize } from "../../../platform/http/route.ts";
 import { idOfName, isUuid } from "../../../platform/lib/ids.ts";
+import { filterOf } from "../../auth/grants.ts";
 import type { AgentContext } from "../../context.ts";
 import type { StreamMode } from "../../contract/records.ts";
 import { runCreate, statelessRunCreate } from "../../contract/run-schemas.ts";
@@ -102,13 +103,29 @@ export class ToolCalls {
    * Finds the paused run of a request state. The state is the run's id: it is not signed, because it grants nothing. The caller must have
    * created the run, and a resume is authorized like any other run on the thread.
    */
-  async findPaused({ tenant_id, user_id }: Caller, state: unknown, assistant_id: string): Promise<RunRow | undefined> {
+  async findPaused(
+    { caller, authorize }: Pick<McpRequest, "caller" | "authorize">,
+    state: unknown,
+    assistant_id: string,
+  ): Promise<RunRow | undefined> {
     if (typeof state !== "string" || !isUuid(state)) return undefined;
-    const run = await findRun(this.#context.database.read, { tenant_id, run_id: state.toLowerCase() });
+    const { tenant_id, user_id } = caller;
+    const { read } = this.#context.database;
+    const run = await findRun(read, { tenant_id, run_id: state.toLowerCase() });
     if (run?.status !== "interrupted" || run.cancel_action !== null || run.assistant_id !== assistant_id)
       return undefined;
     const { config } = JSON.parse(run.kwargs) as RunKwargs;
-    return config.configurable?.user_id === user_id ? run : undefined;
+    if (config.configurable?.user_id !== user_id) return undefined;
+    const { thread_id, run_id } = run;
+    // The thread may have got another owner, whose interrupts it then has.
+    const authorized = await authorize?.(runRoutes.getRun, {
+      params: { thread_id, run_id },
+      query: {},
+      body: {},
+      caller,
+    });
+    const access = authorized && filterOf(authorized.caller, "threads");
+    return !access || (await findThread(read, tenant_id, thread_id, access)) ? run : undefined;
   }
 
   /** Returns the open interrupts of a run's thread. */
