@@ -90,6 +90,16 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
     await expect(remote("failing").invoke({ color: "octarine" })).rejects.toThrow("There is no color");
   });
 
+  it("continues with a command in the thread protocol, too", async () => {
+    const graph = remote("asking");
+    const config = onNewThread();
+    await graph.invoke({ question: "Why?" }, config).catch((error: unknown) => {
+      if (!isGraphInterrupt(error)) throw error;
+    });
+    await gather(graph.streamEvents(new Command({ resume: "Because." }), { ...config, version: "v3" }) as never);
+    expect((await graph.getState(config)).values).toEqual({ question: "Why?", answer: "Because." });
+  });
+
   it("stops at an interrupt, and continues with a command", async () => {
     const graph = remote("asking");
     const config = onNewThread();

@@ -1,14 +1,15 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Scenario } from "../http/scenario.ts";
+import { Scenario, type Wire } from "../http/scenario.ts";
+import { openStream } from "../support/open-stream.ts";
 import { createProject, oneNodeGraph, type TestProject } from "../support/project.ts";
 import { until } from "../support/until.ts";
 
 const GRAPHS = `
 import { existsSync, writeFileSync } from "node:fs";
 import { AIMessage } from "@langchain/core/messages";
-import { Annotation, interrupt, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
+import { Annotation, entrypoint, interrupt, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 
 /** Ends its host once. */
 const die = (file) => {
@@ -31,13 +32,22 @@ export const blocks = new StateGraph(MessagesAnnotation)
   .addEdge("__start__", "say").compile();
 
 export const hanging = () => new Promise(() => undefined);
+
+export const unmade = (config) => {
+  throw new Error(config.configurable?.reason);
+};
+
+export const functional = entrypoint({ name: "functional", checkpointer: false }, async () => [interrupt("go on?"), "end"]);
 `;
+
+const isEnd = ({ method, params }: Wire) =>
+  method === "lifecycle" && ["completed", "interrupted"].includes(params.data.event);
 
 describe("the code of a graph", () => {
   let project: TestProject;
   let api: Scenario;
   beforeAll(async () => {
-    const names = ["nested", "blocks", "hanging"].map((name) => [name, `./graphs.mjs:${name}`]);
+    const names = ["nested", "blocks", "hanging", "unmade", "functional"].map((name) => [name, `./graphs.mjs:${name}`]);
     const graphs = { ...Object.fromEntries(names), one: "./one.mjs:graph" };
     project = createProject({
       "graphs.mjs": GRAPHS,
@@ -76,6 +86,30 @@ describe("the code of a graph", () => {
       expect.stringContaining("of blocks"),
       expect.stringContaining("of blocks"),
     ]);
+  });
+
+  it("can return a list from a function, which the thread protocol streams", async () => {
+    const thread_id = await api.newThread();
+    await api.wait(thread_id, { assistant_id: "functional", input: {} });
+    const output = await api.wait(thread_id, { assistant_id: "functional", command: { resume: "yes" } });
+    expect(output).toEqual(["yes", "end"]);
+    const url = `/threads/${thread_id}/stream/events`;
+    const stream = await openStream(api.service, url, {}, { channels: ["values", "lifecycle"], since: 0 });
+    const events = await stream.until((seen) => seen.filter(({ data }) => isEnd(data)).length === 2);
+    const values = events.map(({ data }) => data).filter(({ method }: Wire) => method === "values");
+    expect(values.at(-1).params.data).toEqual(["yes", "end"]);
+    await stream.hangUp();
+    const command = { id: 1, method: "state.get", params: { namespace: [], keys: ["x"] } };
+    expect((await api.post(`/threads/${thread_id}/commands`, command)).type).toBe("success");
+  });
+
+  it("can throw in a factory, which is the error of the thread, whatever the error before", async () => {
+    const thread_id = await api.newThread();
+    for (const reason of ["no key", "no model"]) {
+      const config = { configurable: { reason } };
+      await api.wait(thread_id, { assistant_id: "unmade", input: {}, config });
+      expect(await api.thread(thread_id)).toMatchObject({ status: "error", error: { message: reason } });
+    }
   });
 
   it("can hang in a factory, and keeps no slot once its run is cancelled", async () => {

@@ -45,7 +45,6 @@ describe.each(databases)("invalid requests on %s", (database) => {
       ["POST", "/threads", { if_exists: "replace" }, "body.if_exists"],
       ["POST", "/threads", { ttl: { ttl: -1 } }, "body.ttl"],
       ["POST", "/runs", { assistant_id: "chain", feedback_keys: ["score"] }, "body.feedback_keys: is not supported"],
-      ["POST", "/runs/stream?namespace=a", { assistant_id: "chain" }, "query.namespace: is not supported"],
       ["POST", "/threads", { supersteps: [{}] }, "body.supersteps"],
       ["PATCH", "/threads/{t}", { metadata: "text" }, "body.metadata"],
       ["GET", "/threads/{t}?include=everything", undefined, "query.include"],

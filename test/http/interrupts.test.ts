@@ -223,6 +223,13 @@ describe.each(databases)("pauses on %s", (database) => {
       expect(steps.slice(4).sort()).toEqual(added);
     });
 
+    it("goto gives the node the input of a Send of the libraries", async () => {
+      const args = { messages: [{ type: "human", content: "Sent?" }] };
+      const command = { goto: { lg_name: "Send", node: "answer", args } };
+      const { messages } = await wait(await api.newThread(), "talk", { command });
+      expect(messages.at(-1)).toMatchObject({ type: "ai", content: "yes" });
+    });
+
     it.each([
       ["an object", { steps: ["u"], answers: { extra: 1 } }],
       [

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Tx } from "../../src/platform/database/database.ts";
 import { databases } from "../support/databases.ts";
 import { rowsOfRun, rowsOfThread } from "../support/rows.ts";
 import { parseSse } from "../support/sse.ts";
+import { openOn } from "../support/storage.ts";
 import { readUntil } from "../support/stream.ts";
 import { until } from "../support/until.ts";
 import { Scenario, type Wire } from "./scenario.ts";
@@ -203,6 +206,23 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "chain" } });
   });
 
+  it("of a delayed run that was claimed twice restores the graph of the runs that overtook it", async () => {
+    const thread_id = await api.newThread();
+    const delayed = await api.newRun(thread_id, { assistant_id: "slow", input: { door: null }, after_seconds: 0.5 });
+    await api.wait(thread_id, CHAIN);
+    const begun = async () => (await api.state(thread_id)).next?.includes("wait");
+    await until("it has begun", begun);
+    const database = await openOn(api.service.database);
+    const lost = { status: "pending" as const, epoch: sql<number>`epoch + 1`, worker_id: null, lease_until: null };
+    await database.write((tx) => tx.enqueue(tx.k.updateTable("runs").set(lost).where("run_id", "=", delayed.run_id)));
+    const rowOf = (tx: Tx) => tx.first(tx.k.selectFrom("runs").selectAll().where("run_id", "=", delayed.run_id));
+    await until("it is claimed again", async () => (await rowOf(database.read))?.status === "running");
+    await database.close();
+    await until("it has begun again", begun);
+    await api.cancel(delayed, ROLLBACK);
+    expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "chain" } });
+  });
+
   it("keeps concurrent changes of others in the thread's metadata", async () => {
     const thread_id = await api.newThread();
     await api.wait(thread_id, CHAIN);
@@ -230,6 +250,21 @@ describe.each(databases)("rolling back runs on %s", (database) => {
       }
       expect(await api.history(thread_id)).toHaveLength(10);
       expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "chain" } });
+    });
+
+    it("ends a run that begins at a checkpoint of the run that is undone, and the state stays", async () => {
+      const thread_id = await api.newThread();
+      await api.wait(thread_id, CHAIN);
+      await api.runningSlow(thread_id);
+      const [{ checkpoint }] = await api.history(thread_id);
+      const { checkpoint_id } = checkpoint;
+      const run = await api.newRun(thread_id, { ...over, checkpoint: { checkpoint_id } });
+      expect((await api.join(run)).__error__).toMatchObject({
+        error: "CheckpointNotFoundError",
+        message: expect.stringContaining(checkpoint_id),
+      });
+      expect(await api.thread(thread_id)).toMatchObject({ status: "idle", values: { steps: ["in", "a", "b", "c"] } });
+      expect((await api.state(thread_id)).values.steps).toHaveLength(4);
     });
 
     it("over one that only waits leaves the thread as if that run had never existed", async () => {

@@ -107,6 +107,19 @@ describe.each(databases)("streams on %s", (database) => {
     ]);
   });
 
+  it("with namespaces carry the events of these graphs", async () => {
+    const body = { assistant_id: "parent", input: { steps: [] }, stream_mode: ["updates"], stream_subgraphs: true };
+    const [run, events] = await ended(body);
+    const child = names(events)[2]?.split("|")[1] as string;
+    const inChild = ["metadata", ...Array(3).fill(`updates|${child}`)];
+    expect(names(await read(run, "-1", `?namespace=${child}`))).toEqual(inChild);
+    const ofRoot = ["metadata", "updates", "updates", "updates"];
+    expect(names(await read(run, "-1", "?namespace="))).toEqual(ofRoot);
+    expect(names(await read(run, "-1", `?namespace=&namespace=${child}`))).toHaveLength(7);
+    const path = `/threads/${await api.newThread()}/runs/stream?namespace=`;
+    expect(names(parseSse((await api.send("POST", path, body)).text))).toEqual(ofRoot);
+  });
+
   it("end with one error event when the run fails", async () => {
     const [run, events] = await ended({ assistant_id: "fails", input: { kind: "type_error", steps: ["in"] } });
     expect(events.at(-1)).toMatchObject({

@@ -169,6 +169,17 @@ describe.each(databases)("threads on %s", (database) => {
       expect((await api.state(source)).next).toEqual(["child"]);
     });
 
+    it("of a thread with an active run copies the state from before that run", async () => {
+      const source = await api.newThread();
+      await chain(source);
+      const run = await api.runningSlow(source);
+      const copied = await copy(source);
+      expect(copied).toMatchObject({ status: "idle", values: { steps: ["in", "a", "b", "c"] } });
+      const state = await api.state(copied.thread_id);
+      expect([state.values, state.next]).toEqual([copied.values, []]);
+      await api.cancel(run, "?action=rollback&wait=1");
+    });
+
     it("of an unknown thread is a conflict", async () => {
       expect(await api.send("POST", `/threads/${UNKNOWN_ID}/copy`)).toMatchObject({
         status: 409,

@@ -9,9 +9,17 @@ import {
   uuid,
   withDefault,
 } from "../../platform/contract/fields.ts";
+import { isObject } from "../../platform/lib/json/json.ts";
 import { Config, Durability, MultitaskStrategy, StreamMode } from "./records.ts";
 
-const send = z.object({ node: z.string().min(1), input: withDefault(z.unknown(), null) }).openapi("Send");
+/** The classes `Send` of the official libraries are written as JSON with `args`. */
+const send = z
+  .preprocess(
+    (given) =>
+      isObject(given) && given.lg_name === "Send" && !("input" in given) ? { ...given, input: given.args } : given,
+    z.object({ node: z.string().min(1), input: withDefault(z.unknown(), null) }),
+  )
+  .openapi("Send");
 const target = z.union([z.string().min(1), send]);
 
 /** Resumes or redirects a graph. Sent instead of an input. A `resume` of null is valid: test for the key with `"resume" in command`. */

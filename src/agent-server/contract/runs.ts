@@ -69,13 +69,13 @@ const waitQuery = z.object({
 });
 
 const streamQuery = waitQuery.extend({
-  namespace: repeated(z.string())
-    .refine((values) => values.length === 0, "is not supported: use stream_subgraphs, and select events by their name")
-    .optional()
-    .openapi({ description: "Not supported." }),
+  namespace: repeated(z.string()).optional().openapi({
+    description:
+      "Returns only events whose names end with one of these namespaces, for example `study:73030c8b-...`. An empty value selects the events of the root graph. `metadata`, `error` and `gap` events are always returned.",
+  }),
 });
 
-const joinStreamQuery = waitQuery.extend({
+const joinStreamQuery = streamQuery.extend({
   stream_mode: repeated(StreamMode).optional().openapi({
     description: "Returns only events of these modes. `metadata`, `error` and `gap` events are always returned.",
   }),

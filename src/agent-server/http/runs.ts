@@ -15,7 +15,7 @@ import type { Disconnects } from "../runs/disconnects.ts";
 import type { RunPath, Runs } from "../runs/runs.ts";
 import type { WebhookDeliveries } from "../webhooks/webhook-deliveries.ts";
 import { selectFields } from "./select.ts";
-import { SseFormatter, sseResponse } from "./sse.ts";
+import { SseFormatter, type SseOptions, sseResponse } from "./sse.ts";
 import { withHeadersOf } from "./trace-headers.ts";
 
 export interface RunRoutesOptions {
@@ -180,7 +180,8 @@ class RunResponses {
     const client = clientAbortOf(context);
     if (cancel) this.#options.disconnects.watch(run, client.signal);
     const headers = { ...this.createdAt(path), ...this.#streamAt(path, context, cancel) };
-    return this.#stream(this.#options.runs.eventsOfNew(run, client.signal), undefined, headers, client);
+    const selection = { namespaces: namespacesIn(context) };
+    return this.#stream(this.#options.runs.eventsOfNew(run, client.signal), selection, headers, client);
   }
 
   async joinStream({ caller, params, query, headers, context }: JoinStream): Promise<Response> {
@@ -188,7 +189,8 @@ class RunResponses {
     const client = clientAbortOf(context);
     const { run, events } = await this.#options.runs.events(caller, params, after, client.signal);
     const cancel = this.#onJoin(run, client, query);
-    return this.#stream(events, query.stream_mode, this.#streamAt(params, context, cancel), client);
+    const selection = { modes: query.stream_mode, namespaces: namespacesIn(context) };
+    return this.#stream(events, selection, this.#streamAt(params, context, cancel), client);
   }
 
   /** @returns whether the disconnect of this client cancels the run */
@@ -201,13 +203,13 @@ class RunResponses {
 
   #stream(
     events: AsyncGenerator<readonly StreamedEvent[]>,
-    modes: readonly string[] | undefined,
+    selection: Pick<SseOptions, "modes" | "namespaces">,
     headers: Record<string, string>,
     client: ClientAbort,
   ): Response {
     const { heartbeat_ms } = this.#options;
     const shared = { heartbeat_ms, formatter: this.#formatter, onError: this.#onError };
-    return sseResponse(events, { ...shared, modes, headers, client });
+    return sseResponse(events, { ...shared, ...selection, headers, client });
   }
 
   waitForNew(run: NewRun, path: RunPath, context: Context<Env>, cancel: boolean): Promise<Response> {
@@ -227,6 +229,9 @@ class RunResponses {
 
   readonly #onError = (error: unknown): void => this.#options.log.warn({ error }, "response failed");
 }
+
+/** The query of a route has no empty values, and the namespace of the root graph is empty. */
+const namespacesIn = (context: Context): string[] | undefined => context.req.queries("namespace");
 
 /** Returns a path relative to the client's base URL: the client prepends that URL, including any path prefix. */
 const pathOf = ({ thread_id, run_id }: RunPath): string =>

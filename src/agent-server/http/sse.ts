@@ -6,6 +6,8 @@ import type { StreamedEvent } from "../engine/index.ts";
 export interface SseOptions {
   /** Sends only events of these modes, besides `metadata`, `error` and `gap` events. */
   modes?: readonly string[];
+  /** Sends only events of these namespaces, besides those. The root graph has the namespace "". */
+  namespaces?: readonly string[];
   /** Interval of comments in an idle stream. They prevent proxies and clients from closing the connection. */
   heartbeat_ms: number;
   formatter: SseFormatter;
@@ -35,9 +37,9 @@ export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, o
 async function writeEvents(
   batches: AsyncGenerator<readonly StreamedEvent[]>,
   sink: Sink,
-  { modes, heartbeat_ms, formatter, client, onError }: SseOptions,
+  { modes, namespaces, heartbeat_ms, formatter, client, onError }: SseOptions,
 ): Promise<void> {
-  const wanted = modes && new Set(modes);
+  const isSelected = selectionOf(modes, namespaces);
   const unwatch = client.watchAccess();
   countStream(1);
   let keepsUp = true;
@@ -52,7 +54,7 @@ async function writeEvents(
   const heart = setInterval(() => void beat().catch(() => undefined), heartbeat_ms);
   try {
     for await (const events of batches) {
-      const text = formatter.textOf(wanted ? events.filter(({ event }) => isOfMode(event, wanted)) : events);
+      const text = formatter.textOf(isSelected ? events.filter(({ event }) => isSelected(event)) : events);
       if (text === "") continue;
       heart.refresh();
       if (!keepsUp) await sink.drained(client.signal);
@@ -116,10 +118,19 @@ export class DataFormatter extends SseFormatter {
   }
 }
 
-/** Whether an event belongs to one of the modes: `updates|ns` to updates, `messages/partial` to messages, `messages` to messages-tuple. */
-function isOfMode(event: string, wanted: ReadonlySet<string>): boolean {
-  const base = event.split("|")[0] ?? event;
-  if (base === "metadata" || base === "error" || base === "gap") return true;
-  if (base === "messages") return wanted.has("messages-tuple");
-  return wanted.has(base.split("/")[0] ?? base);
+/** Events that each client needs, whatever it selects. */
+const OF_STREAM: ReadonlySet<string> = new Set(["metadata", "error", "gap"]);
+
+/**
+ * Returns a function that tests the name of an event: `updates|ns` is of the mode updates and the namespace `ns`, `messages/partial` of
+ * messages, `messages` of messages-tuple.
+ */
+function selectionOf(modes?: readonly string[], namespaces?: readonly string[]) {
+  if (!modes && !namespaces) return undefined;
+  return (event: string): boolean => {
+    const [base = "", ...namespace] = event.split("|");
+    if (OF_STREAM.has(base)) return true;
+    if (namespaces && !namespaces.includes(namespace.join("|"))) return false;
+    return !modes || modes.includes(base === "messages" ? "messages-tuple" : (base.split("/")[0] ?? base));
+  };
 }

@@ -121,7 +121,7 @@ interface ThreadSocketOptions {
   /** Executes a command that is not a subscription. */
   execute(command: ProtocolCommand): Promise<object>;
   parse(text: string): Promise<unknown>;
-  /** Aborted when the caller loses access. */
+  /** Aborted when the connection closes or the caller loses access. */
   client: ClientAbort;
   heartbeat_ms: number;
   log: Log;
@@ -182,7 +182,7 @@ class ThreadSocket {
     socket.on("close", () => {
       stopHeartbeat();
       unwatch();
-      this.#reader.abort(new Error("The client disconnected."));
+      options.client.abort(new Error("The client disconnected."));
     });
   }
 
@@ -191,6 +191,8 @@ class ThreadSocket {
     await this.#delivery;
     let id: number | null = null;
     try {
+      // The connection, or the access, may have ended during the delivery.
+      if (this.#options.client.signal.aborted) return;
       const command = parsed(protocolCommand, await this.#options.parse(text));
       id = command.id;
       if (command.method === "subscription.subscribe") await this.#subscribe(command);
@@ -205,12 +207,12 @@ class ThreadSocket {
   }
 
   async #subscribe({ id, params }: ProtocolCommand): Promise<void> {
-    const { caller, thread_id, streams, isPython } = this.#options;
+    const { caller, thread_id, streams, isPython, client } = this.#options;
     const { since, ...filter } = parsed(eventSelection, params);
     if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
       throw new CommandError("invalid_argument", `A connection can have at most ${MAX_SUBSCRIPTIONS} subscriptions.`);
     const reader = new AbortController();
-    const options = { signal: reader.signal, isPython };
+    const options = { signal: AbortSignal.any([reader.signal, client.signal]), isPython };
     const { after, events } = await streams.open(caller, thread_id, { since, channels: filter.channels }, options);
     const subscription_id = String(++this.#count);
     await this.#send({ type: "success", id, result: { subscription_id }, meta: { thread_id } });
@@ -222,7 +224,7 @@ class ThreadSocket {
       this.#reader = reader;
       // Not the old position: another subscription may begin before this reader has delivered anything.
       this.#position = after;
-      void this.#stream(events, reader.signal);
+      void this.#stream(events, options.signal);
     } else {
       // A delayed run can start after later ones: its events have lower numbers, so `seen` is set only while events are repeated.
       if (after > this.#highest) seen = after;

@@ -213,10 +213,14 @@ export const startOf = (
 ): Promise<Pick<StartedRun, "seq" | "started_at"> | undefined> =>
   tx.first(startedRuns(tx, thread_id).where("seq", "<=", seq).orderBy("seq", "desc"));
 
-/** Whether a run of the thread that was accepted later has started. */
-export async function wasOvertaken(tx: Tx, { thread_id, seq }: Pick<RunRow, "thread_id" | "seq">): Promise<boolean> {
+/** Whether a run of the thread that was accepted later has started, at `since` or later. */
+export async function wasOvertaken(
+  tx: Tx,
+  { thread_id, seq }: Pick<RunRow, "thread_id" | "seq">,
+  since = 0,
+): Promise<boolean> {
   const query = tx.k.selectFrom("runs").select("seq").where("thread_id", "=", thread_id).where("seq", ">", seq);
-  return (await tx.first(query.where("started_at", "is not", null).limit(1))) !== undefined;
+  return (await tx.first(query.where("started_at", ">=", since).limit(1))) !== undefined;
 }
 
 /** Returns pending and running runs of a tenant with a `seq` below `before`, newest first. */

@@ -217,9 +217,14 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
 const updateThread = (tx: Tx, thread_id: string, changes: UpdateObject<Schema, "threads">): Promise<void> =>
   tx.enqueue(tx.k.updateTable("threads").set(changes).where("thread_id", "=", thread_id));
 
-/** Sets the status of a thread whose run has ended; its state stays unchanged. */
-export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<void> =>
-  updateThread(tx, thread_id, { status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs });
+/** Sets the status of a thread whose run has ended and, with the status `error`, its error, as JSON. The state stays unchanged. */
+export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus, error: string | null): Promise<void> =>
+  updateThread(tx, thread_id, {
+    status: unlessBusy(sql.val(status)),
+    idle_status: status,
+    ...(status === "error" && { error }),
+    updated_at: nowMs,
+  });
 
 /** Recomputes the status of a thread after the cancellation or rollback of a run. */
 export const recomputeStatus = (tx: Tx, thread_id: string): Promise<void> =>
@@ -284,7 +289,8 @@ const COPIED_COLUMNS = {
 };
 
 /**
- * Copies a thread's state and checkpoints to a new thread. Also replaces the old id in the metadata of checkpoints: it is a UUID, so no
+ * Copies a thread's state and checkpoints to a new thread, without those of an active run, which the thread's record does not have either:
+ * the run may be rolled back. Also replaces the old id in the metadata of checkpoints: it is a UUID, so no
  * other text can match.
  */
 export async function copyThread(
@@ -303,7 +309,8 @@ export async function copyThread(
     const values = sql.join(columns.map(copiedValue));
     await tx.enqueue(
       sql`insert into ${sql.table(table)} (thread_id, ${names})
-        select ${thread_id}, ${values} from ${sql.table(table)} where thread_id = ${source.thread_id}`.compile(tx.k),
+        select ${thread_id}, ${values} from ${sql.table(table)} where thread_id = ${source.thread_id} and (run_id is null or run_id not in
+          (select run_id from runs where thread_id = ${source.thread_id} and ended_at is null))`.compile(tx.k),
     );
   }
   return row as ThreadRow;

@@ -141,6 +141,7 @@ export async function createHttp(
         mcp: isMcpServed(config),
         a2a: isA2aServed(config),
         strict_resume: true,
+        stream_namespaces: true,
       },
       metadata: {},
       host: {

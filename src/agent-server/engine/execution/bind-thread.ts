@@ -19,7 +19,9 @@ export async function bindThread(database: Database, run: RunRow): Promise<void>
     const { graph_id, assistant_id } = graphOf(JSON.parse(thread.metadata));
     return graph_id === run.graph_id && assistant_id === run.assistant_id;
   };
-  if (run.thread_snapshot !== null && !(await wasOvertaken(database.read, run))) return;
+  const snapshot = run.thread_snapshot === null ? undefined : (JSON.parse(run.thread_snapshot) as ThreadSnapshot);
+  // A run that is claimed again has a snapshot from after the runs that overtook it.
+  if (snapshot && !(await wasOvertaken(database.read, run, snapshot.changed_at))) return;
   const found = await findThread(database.read, tenant_id, thread_id);
   // The metadata already contains this graph and assistant, so a rollback has nothing to restore.
   if (!found || (isBound(found) && run.thread_snapshot === null)) return;

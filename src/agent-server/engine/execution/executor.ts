@@ -16,14 +16,7 @@ import type { Feed } from "../streams/feed.ts";
 import { bindThread } from "./bind-thread.ts";
 import { type HostRequestOptions, HostRequests } from "./host-requests.ts";
 import { Journal, type Unwritten } from "./journal.ts";
-import {
-  hasMetadataEvent,
-  loadResumePoint,
-  metadataEvent,
-  orderOf,
-  refusedLanguage,
-  refusedResume,
-} from "./resume-point.ts";
+import { hasMetadataEvent, loadResumePoint, metadataEvent, orderOf, refusalOf } from "./resume-point.ts";
 
 export interface ExecutorOptions extends HostRequestOptions, SettleContext {
   pool: HostPools;
@@ -130,8 +123,7 @@ export class Executor {
     if (base) this.#journal.setDeltaBase(base);
     if (this.#ended) return false;
     const language = this.#options.pool.languageOf(order.graph_id);
-    const refused =
-      refusedLanguage(this.run, head, language) ?? (await refusedResume(database.read, this.run, order.kwargs));
+    const refused = await refusalOf(database.read, this.run, { head, kwargs: order.kwargs, language });
     if (refused) {
       const outcome = { ended: "error", output: "null", state: undefined, error: refused.error } as const;
       await this.#end(async () => this.#settle(outcome, await this.#journal.close(), refused.thread_status));

@@ -57,13 +57,23 @@ export async function loadResumePoint({ read }: Database, run: RunRow, { kwargs 
 /** Format of LangGraph interrupt IDs. LangGraph treats a `resume` object as a map by interrupt ID if all of its keys match. */
 const INTERRUPT_ID = /^[0-9a-f]{32}$/;
 
-export interface ResumeRefusal {
+interface ResumeRefusal {
   error: { error: string; message: string };
   thread_status: ThreadRow["status"];
 }
 
+/** Returns the error of a run that cannot start, although it was accepted; undefined if it can. */
+export const refusalOf = async (
+  read: Tx,
+  run: RunRow,
+  { head, kwargs, language }: { head: CheckpointData | null; kwargs: RunKwargs; language: Language | undefined },
+): Promise<ResumeRefusal | undefined> =>
+  refusedLanguage(run, head, language) ??
+  (await refusedCheckpoint(read, run, head, kwargs)) ??
+  refusedResume(read, run, kwargs);
+
 /** Returns the error of a run whose thread was written by a graph of the other language, after the run was accepted. */
-export function refusedLanguage(
+function refusedLanguage(
   { graph_id }: RunRow,
   head: CheckpointData | null,
   language: Language | undefined,
@@ -73,8 +83,25 @@ export function refusedLanguage(
   return { error: { error: "LanguageMismatchError", message }, thread_status: "error" };
 }
 
+/** Returns the error of a run whose starting checkpoint was removed after the run was accepted, by the rollback of the run that wrote it. */
+async function refusedCheckpoint(
+  read: Tx,
+  { tenant_id, thread_id, run_id, epoch }: RunRow,
+  head: CheckpointData | null,
+  { config: { configurable = {} } }: RunKwargs,
+): Promise<ResumeRefusal | undefined> {
+  const { checkpoint_id, checkpoint_ns = "" } = configurable;
+  if (typeof checkpoint_id !== "string") return undefined;
+  // After a lost claim, the run continues from its own checkpoint.
+  if (epoch > 1 && head && (JSON.parse(head.metadata) as { run_id?: string }).run_id === run_id) return undefined;
+  if (await findCheckpoint(read, { thread_id, checkpoint_ns: String(checkpoint_ns), checkpoint_id })) return undefined;
+  const thread = await findThread(read, tenant_id, thread_id);
+  const message = `The checkpoint ${checkpoint_id} no longer exists: the run that wrote it was rolled back.`;
+  return { error: { error: "CheckpointNotFoundError", message }, thread_status: thread?.idle_status ?? "error" };
+}
+
 /** Returns the error of a run with `strict_resume` that resumes interrupts that are not open; undefined if the run can start. */
-export async function refusedResume(
+async function refusedResume(
   read: Tx,
   { tenant_id, thread_id }: RunRow,
   { strict_resume, command }: RunKwargs,

@@ -108,7 +108,7 @@ async function settleThreadOf(
   const isKept = run.temporary === 1 && thread_status === "interrupted" && keepsPaused(run);
   if (run.temporary && !isKept) return deleteThreadState(tx, run.thread_id);
   if (isKept) await keepStateless(tx, run);
-  if (!state) return void (await setThreadStatus(tx, run.thread_id, thread_status));
+  if (!state) return void (await setThreadStatus(tx, run.thread_id, thread_status, error));
   const { values, interrupts } = state;
   await settleThread(tx, { thread_id: run.thread_id, status: thread_status, values, interrupts, error });
 }

@@ -2,7 +2,7 @@ import type { Caller } from "../../../platform/contract/caller.ts";
 import type { Tx } from "../../../platform/database/database.ts";
 import { ApiError } from "../../../platform/errors.ts";
 import type { Authorize } from "../../../platform/http/route.ts";
-import type { JsonObject } from "../../../platform/lib/json/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import { filterOf } from "../../auth/grants.ts";
 import type { AgentContext } from "../../context.ts";
 import type { RunStatus } from "../../contract/records.ts";
@@ -99,7 +99,10 @@ export class ThreadCommands {
       throw new CommandError("invalid_argument", `"${useless}" has no effect in the thread protocol: remove it.`);
     const { multitaskStrategy, ...fields } = params;
     const multitask_strategy = fields.multitask_strategy ?? multitaskStrategy;
-    const body = adapt(parsed(runCreate, { ...fields, multitask_strategy, if_not_exists: "create" }));
+    const { input } = fields;
+    // RemoteGraph sends a command as the input.
+    const given = isObject(input) && input.lg_name === "Command" ? { input: null, command: input } : { input };
+    const body = adapt(parsed(runCreate, { ...fields, ...given, multitask_strategy, if_not_exists: "create" }));
     const run = await this.#runs.createFor(caller, thread_id, body, async (tx) => {
       const thread = await this.#lock(tx, caller, thread_id);
       const resumes = body.input !== null && thread?.status === "interrupted" && interruptIdsOf(thread).length > 0;
@@ -145,10 +148,12 @@ export class ThreadCommands {
     const { namespace, keys } = parsed(stateParams, params);
     const at = namespace.length > 0 ? { checkpoint_ns: namespace.join("|") } : {};
     const text = await this.#states.get(caller, thread_id, at, { subgraphs: false });
-    const { values, checkpoint } = JSON.parse(text) as { values: JsonObject; checkpoint: StateCheckpoint | null };
-    const selected = keys
-      ? Object.fromEntries(keys.flatMap((key) => (key in values ? [[key, values[key]]] : [])))
-      : values;
+    const { values, checkpoint } = JSON.parse(text) as { values: unknown; checkpoint: StateCheckpoint | null };
+    // The state of a graph of the functional API can be any value.
+    const selected =
+      keys && isObject(values)
+        ? Object.fromEntries(keys.flatMap((key) => (key in values ? [[key, values[key]]] : [])))
+        : values;
     const reference = checkpoint?.checkpoint_id && { id: checkpoint.checkpoint_id, ns: checkpoint.checkpoint_ns };
     return { result: { values: selected, ...(reference && { checkpoint: reference }) } };
   }

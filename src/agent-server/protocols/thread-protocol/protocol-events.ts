@@ -1,3 +1,4 @@
+import { isObject } from "../../../platform/lib/json/json.ts";
 import type { EventSelection } from "../../contract/thread-protocol.ts";
 import type { Position, StreamedEvent, ThreadEvent } from "../../engine/index.ts";
 import { PROTOCOL_PREFIX } from "../../graph-hosts/host.ts";
@@ -101,10 +102,15 @@ interface Converted {
 
 /** The events of the run API whose content the protocol also has. */
 const CONVERSIONS: Record<string, (data: never) => Converted[]> = {
-  values: ({ __interrupt__ = [], ...values }: { __interrupt__?: { id?: string; value: unknown }[] }) => [
-    ...(Object.keys(values).length > 0 ? [{ data: values }] : []),
-    ...__interrupt__.map(({ id, value }) => ({ method: "input.requested", data: interruptData(id, value) })),
-  ],
+  values: (chunk: unknown) => {
+    // Graphs of the functional API return any value.
+    if (!isObject(chunk) || !("__interrupt__" in chunk)) return [{ data: chunk }];
+    const { __interrupt__, ...values } = chunk as { __interrupt__: { id?: string; value: unknown }[] };
+    return [
+      ...(Object.keys(values).length > 0 ? [{ data: values }] : []),
+      ...__interrupt__.map(({ id, value }) => ({ method: "input.requested", data: interruptData(id, value) })),
+    ];
+  },
   updates: (data: Record<string, unknown>) =>
     Object.entries(data).map(([node, values]) => ({ node, data: { node, values } })),
   custom: (payload: unknown) => [{ data: { payload } }],
