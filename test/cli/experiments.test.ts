@@ -5,6 +5,7 @@ import { Progress } from "../../src/cli/experiments/progress.ts";
 import { freePort, runCli } from "../support/process.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";
+import { TraceClient, run as traceOf } from "../traces/trace-client.ts";
 import { LM_EVAL_CHOICES, LM_EVAL_TWO_FILTERS, PROMPTFOO, PROMPTFOO_V2 } from "./experiment-files.ts";
 import { type Recorded, type Recorder, STORED, startRecorder } from "./experiment-recorder.ts";
 
@@ -696,6 +697,23 @@ describe("experiments export", () => {
       if (format === "json") expect(copy).toMatchObject({ experiment_metadata: HEAD.experiment_metadata });
     }
     expect(readdirSync(folder.folder).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  });
+
+  it("writes an experiment that was traced, whose runs may have ended before their start or not at all", async () => {
+    const client = new TraceClient(service);
+    const created = async (path: string, body: object) => (await client.json("POST", `/api/v1${path}`, body)).body.id;
+    const dataset_id = await created("/datasets", { name: "traced" });
+    await created("/sessions", { name: "traced", reference_dataset_id: dataset_id });
+    for (const fields of [{ end_time: "2026-01-31T12:00:00.000Z" }, { end_time: null }]) {
+      const reference_example_id = await created("/examples", { dataset_id, inputs: fields });
+      const start_time = "2026-01-31T12:00:00.000001Z";
+      const traced = { start_time, session_name: "traced", reference_example_id, ...fields };
+      expect((await client.post(traceOf(traced))).status).toBe(202);
+    }
+    const output = join(folder.folder, "traced.json");
+    expect((await run(url, ["export", "traced", "--output", output])).status).toBe(0);
+    const { status, stderr } = await run(url, ["upload", output, "--name", "again", "--dataset", "again"]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining("2 rows") });
   });
 
   it("puts the same examples into the same dataset again", async () => {

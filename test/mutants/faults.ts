@@ -207,4 +207,16 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     replace: ["  await detachNeeded(tx, run);\n", ""],
     suites: ["test/http/python-checkpoints.test.ts"],
   },
+  {
+    name: "faults: a run begins with an empty state at a checkpoint that was rolled back",
+    file: "src/agent-server/engine/execution/resume-point.ts",
+    replace: ["(await refusedCheckpoint(read, run, head, kwargs)) ??", ""],
+    suites: ["test/http/rollback.test.ts"],
+  },
+  {
+    name: "faults: feedback does not wait for the transactions that store runs",
+    file: "src/experiments/storage/feedback.ts",
+    replace: ["select pg_advisory_xact_lock(", "select concat("],
+    suites: ["test/experiments/at-once.test.ts"],
+  },
 ];

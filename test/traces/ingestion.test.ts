@@ -141,6 +141,50 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect((await client.session("unplaced")).run_count).toBe(1);
   });
 
+  it("places what is below a run whose change and children come before it", async () => {
+    const [top, middle, bottom] = [randomUUID(), randomUUID(), randomUUID()];
+    const post = (fields: object) =>
+      client.json("POST", "/api/v1/runs", { name: "r", run_type: "chain", start_time: 1_769_860_800_000, ...fields });
+    const usage = { run_type: "llm", outputs: { usage_metadata: USAGE }, extra: { metadata: MODEL } };
+    await post({ id: top, session_name: "early change" });
+    await client.json("PATCH", `/api/v1/runs/${middle}`, { end_time: 1_769_860_801_000, outputs: {} });
+    await post({ id: bottom, parent_run_id: middle, ...usage });
+    await post({ id: middle, parent_run_id: top });
+    expect(await client.read(bottom)).toMatchObject({ trace_id: top, parent_run_ids: [top, middle] });
+    expect(await client.read(top)).toMatchObject({ child_run_ids: [middle, bottom], total_tokens: 1100 });
+    expect(await client.session("early change")).toMatchObject({ run_count: 1, total_tokens: 1100 });
+    // A root whose start was not known.
+    const [root, child] = [run({ session_name: "early change" }), randomUUID()];
+    await client.json("PATCH", `/api/v1/runs/${root.id}`, { end_time: root.end_time });
+    await post({ id: child, parent_run_id: root.id });
+    await client.post(root);
+    expect((await client.read(root.id)).child_run_ids).toEqual([child]);
+  });
+
+  it("updates the statistics of each session whose runs move or change, and takes feedback with them", async () => {
+    const [top, below, model] = [randomUUID(), randomUUID(), randomUUID()];
+    const post = (fields: object) =>
+      client.json("POST", "/api/v1/runs", { name: "r", run_type: "chain", start_time: 1_769_860_800_000, ...fields });
+    await post({ id: below, parent_run_id: top, session_name: "backend" });
+    expect(await client.session("backend")).toMatchObject({ run_count: 1 });
+    await post({ id: top, session_name: "frontend" });
+    expect(await client.session("backend")).toMatchObject({ run_count: 0 });
+    expect(await client.session("frontend")).toMatchObject({ run_count: 1 });
+    const usage = { run_type: "llm", outputs: { usage_metadata: USAGE }, extra: { metadata: MODEL } };
+    await post({ id: model, parent_run_id: below, session_name: "backend", ...usage });
+    expect(await client.session("frontend")).toMatchObject({ total_tokens: 1100 });
+    await client.send("DELETE", `/runs/${model}`, "");
+
+    const root = run({ session_name: "of the root" });
+    const { session_name: _, ...child } = run({ parent: root });
+    await client.post(child as TestRun);
+    const { id } = (await client.json("POST", "/api/v1/feedback", { run_id: child.id, key: "k", score: 1 })).body;
+    await client.post(root);
+    const session = await client.session("of the root");
+    expect(session.feedback_stats).toMatchObject({ k: { n: 1 } });
+    expect((await client.get(`/feedback?session=${session.id}`)).body).toMatchObject([{ id }]);
+  });
+
   it("does not hang on runs that are their own ancestors", async () => {
     const [a, b] = [randomUUID(), randomUUID()];
     const fields = { name: "cycle", run_type: "chain", session_name: "cycles" };

@@ -397,6 +397,12 @@ describe("prices", () => {
     });
   });
 
+  it("have no fee per request if the client sent both sides", () => {
+    const sent = tokens(10, 10, { prompt_cost: 0.001, completion_cost: 0.002 });
+    expect(costOf(sent, "sonar", [], "perplexity")?.total_cost).toBe(0.003);
+    expect(costOf(tokens(10, 10), "sonar", [], "perplexity")?.total_cost).toBeCloseTo(0.012_02);
+  });
+
   it("of the workspace take precedence over built-in ones", () => {
     const total = (entries: PriceEntry[]) => costOf(tokens(1000, 0), "gpt-4o", entries, "openai")?.total_cost;
     expect(total([entry({ match_pattern: "^gpt-4o$", prompt_cost: 1 })])).toBe(1000);

@@ -79,9 +79,9 @@ export class Store {
     const indexed = last.find(({ put }) => put && put.vectors.length > 0);
     if (indexed) await announceVectors(tx, indexed.item.tenant_id);
     for (const { item, put } of last) {
-      // The item is locked before its vectors are replaced.
+      // The item is locked before its vectors are replaced. An item that does not exist cannot be locked: another transaction may store it.
       if (put) await items.putItem(tx, { ...item, value: put.value, ttl_ms: put.ttl_ms });
-      else await items.deleteItems(tx, [item]);
+      else if ((await items.deleteItem(tx, item)) === 0) continue;
       await items.deleteVectors(tx, [item]);
       if (put) await insertVectors(tx, item, put.vectors);
     }

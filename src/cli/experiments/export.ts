@@ -143,13 +143,17 @@ function rowsOfExample({ id, inputs, outputs, runs }: ExampleWithRuns): JsonObje
       actual_outputs: run.outputs,
       evaluation_scores: run.feedbacks.length > 0 ? run.feedbacks.map(scoreOf) : null,
       start_time: run.start_time,
-      end_time: run.end_time,
+      end_time: endOf(run),
       run_name: run.name,
       error: run.error,
       run_metadata: isObject(metadata) && Object.keys(metadata).length > 0 ? metadata : null,
     });
   });
 }
+
+/** A run may end before it starts, because the JavaScript client adds microseconds to the start only. A run may not have ended. */
+const endOf = ({ start_time, end_time }: ExampleWithRuns["runs"][number]): string =>
+  end_time === null || end_time < start_time ? start_time : end_time;
 
 /** Converts stored feedback to the score of an upload. Omits the ID of the feedback and the ID of the comparative experiment. */
 function scoreOf(feedback: Feedback): JsonObject {

@@ -32,6 +32,8 @@ import {
   updateItem,
 } from "../storage/annotation-queues/items.ts";
 import { type AnnotationQueueRow, queueOfItem } from "../storage/annotation-queues/queues.ts";
+import { lockExperiments } from "../storage/experiments.ts";
+import { sessionNumbersOf } from "../storage/traces/traces.ts";
 
 /** Maximum number of runs per page, as in `POST /runs/query`. */
 const MAX_RUNS = 100;
@@ -111,6 +113,8 @@ export const queueItemOperations = (database: Database) => {
       write(async (tx) => {
         const queue = await lockAnnotationQueue(tx, caller, queue_id);
         const run_ids = added.map(({ run_id }) => run_id);
+        // The retention of traces locks them, too, so that it does not delete a run that the queue is about to keep.
+        await lockExperiments(tx, [...new Set((await sessionNumbersOf(tx, caller.tenant_id, run_ids)).values())]);
         const existing = await existingRuns(tx, caller.tenant_id, run_ids);
         const unknown = run_ids.find((id) => !existing.has(id));
         if (unknown) throw new ApiError("queued_run_not_found", { run_id: unknown });
@@ -174,6 +178,7 @@ export async function addSessionRuns(
 ): Promise<number> {
   const numbers: number[] = [];
   for (const id of session_ids) numbers.push((await getExperiment(tx, caller, id)).experiment_no);
+  await lockExperiments(tx, numbers);
   const run_ids = numbers.length === 0 ? [] : await rootRunsOf(tx, numbers);
   return addRuns(
     tx,

@@ -97,7 +97,7 @@ export const datasetOperations = (database: Database) => ({
 
   async share(caller: Caller, dataset_id: string, shares_experiments: boolean) {
     return database.write(async (tx) => {
-      const { dataset_no, share_token } = await getDataset(tx, caller, dataset_id);
+      const { dataset_no, share_token } = await lock(tx, caller, dataset_id);
       // The token grants access to the dataset: it must be random, not a time-ordered id.
       const token = share_token ?? randomUUID();
       await updateDataset(tx, dataset_no, { share_token: token, shares_experiments: shares_experiments ? 1 : 0 });
@@ -107,11 +107,17 @@ export const datasetOperations = (database: Database) => ({
 
   async unshare(caller: Caller, dataset_id: string): Promise<void> {
     await database.write(async (tx) => {
-      const { dataset_no } = await getDataset(tx, caller, dataset_id);
+      const { dataset_no } = await lock(tx, caller, dataset_id);
       await updateDataset(tx, dataset_no, { share_token: null, shares_experiments: 0 });
     });
   },
 });
+
+async function lock(tx: Tx, caller: Caller, dataset_id: string): Promise<DatasetRow> {
+  const locked = await lockDataset(tx, (await getDataset(tx, caller, dataset_id)).dataset_no);
+  if (!locked) throw new ApiError("dataset_not_found");
+  return locked;
+}
 
 /** @throws ApiError when the id or the name is taken */
 export async function addDataset(tx: Tx, { tenant_id }: Caller, body: NewDataset): Promise<DatasetRow> {

@@ -17,6 +17,8 @@ import { toFeedback, toJson } from "../serialization/records.ts";
 import { refreshKeyStats } from "../sessions/refresh-stats.ts";
 import { findExperiment, lockExperiment, markStatsDirty } from "../storage/experiments.ts";
 import {
+  announceArrivals,
+  awaitArrivals,
   deleteFeedback,
   deleteFeedbackOf,
   type FullFeedback,
@@ -101,12 +103,14 @@ async function storeFeedback(
   return row;
 }
 
-/** Locks the session of the target. While this waits for the lock, the run can be stored, or move to another session. */
+/** Locks the session of the target. While this waits for a lock, the run can be stored, or move to another session. */
 async function lockTarget(tx: Tx, caller: Workspace, body: FeedbackCreate): Promise<FeedbackTarget> {
   const find = async () => feedbackTarget(tx, caller, body, await runsOfFeedback(tx, caller, [body]));
-  for (let target = await find(), locked = 0; ; target = await find()) {
+  let locked: number | undefined;
+  for (let target = await find(); ; target = await find()) {
     if (target.experiment_no === locked) return target;
-    if (!(await lockExperiment(tx, target.experiment_no))) throw new ApiError("session_not_found");
+    if (target.experiment_no === 0) await awaitArrivals(tx, caller.tenant_id);
+    else if (!(await lockExperiment(tx, target.experiment_no))) throw new ApiError("session_not_found");
     locked = target.experiment_no;
   }
 }
@@ -153,6 +157,24 @@ const runOf = ({ run_id, trace_id }: FeedbackCreate): string | undefined => run_
 export async function runsOfFeedback(tx: Tx, { tenant_id }: Workspace, feedback: readonly FeedbackCreate[]) {
   const ids = [...new Set(feedback.flatMap((body) => runOf(body) ?? []))];
   return { rows: await rowKeysOf(tx, tenant_id, ids), traced: await sessionNumbersOf(tx, tenant_id, ids) };
+}
+
+/**
+ * Called before runs and feedback are stored, and before other locks: a transaction that waits for others must not hold what these need.
+ *
+ * @param posted ids of the runs that the transaction stores
+ */
+export async function lockArrivals(
+  tx: Tx,
+  caller: Workspace,
+  feedback: readonly FeedbackCreate[],
+  posted: ReadonlySet<string>,
+): Promise<void> {
+  const others = feedback.filter((body) => !posted.has(runOf(body) ?? ""));
+  const { rows, traced } = await runsOfFeedback(tx, caller, others);
+  const isKnown = (id: string | undefined) => id === undefined || rows.has(id) || traced.has(id);
+  if (!others.every((body) => isKnown(runOf(body)))) await awaitArrivals(tx, caller.tenant_id);
+  else if (posted.size > 0) await announceArrivals(tx, caller.tenant_id);
 }
 
 /**

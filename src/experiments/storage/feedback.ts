@@ -15,6 +15,24 @@ export type FullFeedback = FeedbackRow & {
   trace_id: string | null;
 };
 
+/** First key of the advisory locks for storing runs; the second key is derived from the workspace ID. */
+const ARRIVAL_LOCKS = sql.lit(20_244);
+
+/** Called before runs are stored; see {@link awaitArrivals}. */
+export async function announceArrivals(tx: Tx, tenant_id: string): Promise<void> {
+  if (tx.dialect.name === "sqlite") return;
+  await tx.run(sql`select pg_advisory_xact_lock_shared(${ARRIVAL_LOCKS}, hashtext(${tenant_id}))`.compile(tx.k));
+}
+
+/**
+ * Waits for the transactions that store runs, and delays later ones: each run of a workspace is then visible, or its transaction sees the
+ * feedback that this transaction stores.
+ */
+export async function awaitArrivals(tx: Tx, tenant_id: string): Promise<void> {
+  if (tx.dialect.name === "sqlite") return;
+  await tx.run(sql`select pg_advisory_xact_lock(${ARRIVAL_LOCKS}, hashtext(${tenant_id}))`.compile(tx.k));
+}
+
 export const insertFeedback = (tx: Tx, rows: FeedbackRow[]): Promise<void> => insertMany(tx, "feedback", rows);
 
 const withIds = (tx: Tx) =>

@@ -4,7 +4,7 @@ import { type Database, readNow, type Tx, writeUnique } from "../../platform/dat
 import { ApiError, type InvalidPart, InvalidRequestError } from "../../platform/errors.ts";
 import type { FeedbackCreate } from "../contract/feedback/feedback.ts";
 import { otlpErrorBody } from "../contract/traces/otlp-status.ts";
-import { feedbackTarget, newFeedbackRow, runsOfFeedback } from "../feedback/feedback.ts";
+import { feedbackTarget, lockArrivals, newFeedbackRow, runsOfFeedback } from "../feedback/feedback.ts";
 import { insertMissingConfigs } from "../feedback/feedback-configs.ts";
 import {
   deleteFeedbackOf,
@@ -15,10 +15,11 @@ import {
 } from "../storage/feedback.ts";
 import { rowKeysOf } from "../storage/runs.ts";
 import type { FeedbackRow } from "../storage/schema.ts";
+import type { TraceRunRow } from "../storage/traces/trace-schema.ts";
 import { sessionNumbersOf } from "../storage/traces/traces.ts";
 import { storeExperimentRows } from "./experiment-rows.ts";
 import type { Pricing, RunDraft } from "./merge-run.ts";
-import type { RunOperation, TraceChanges } from "./operation.ts";
+import { type RunOperation, relatedIds, type TraceChanges } from "./operation.ts";
 import { otlpResponse, readOtlpRequest } from "./otlp/otlp-request.ts";
 import { toTraceChanges } from "./otlp/otlp-runs.ts";
 import type { SpanExport } from "./otlp/span-export.ts";
@@ -27,7 +28,7 @@ import { decompressed, type IngestRequest, MAX_REPORTED, readChanges } from "./r
 import { deleteSubtrees, endOperations, type TraceEnd } from "./run-tree.ts";
 import { BodyTurns, MAX_FIELD_BYTES, removeTooLarge } from "./size-limits.ts";
 import { TraceSessions } from "./trace-sessions.ts";
-import { relatedIds, TraceWriter } from "./trace-writer.ts";
+import { TraceWriter } from "./trace-writer.ts";
 import type { PriceMaps } from "./usage/price-maps.ts";
 
 /**
@@ -213,19 +214,24 @@ async function storeChanges(
       else throw error;
     }
   };
+  await lockArrivals(tx, caller, feedback, new Set(operations.map(({ id }) => id)));
   const now_ms = await readNow(tx);
   const known = await sessionNumbersOf(tx, caller.tenant_id, [...new Set(operations.flatMap(relatedIds))]);
   const numbers = [...new Set(known.values())];
   const sessions = await TraceSessions.open(tx, caller, operations, numbers, needsDefault(operations, known), now_ms);
   const writer = await TraceWriter.open(tx, caller.tenant_id, sessions, operations, attachments, now_ms);
   for (const operation of operations) await attempt(operation.id, () => writer.apply(operation));
-  await writer.store(pricing, refuse);
+  const others = await writer.store(pricing, refuse);
   for (const attachment of attachments) await attempt(attachment.run_id, () => writer.attach(attachment));
   const targets = await storeExperimentRows(tx, sessions, writer.drafts);
   targets.push(...(await storeFeedback(tx, caller, feedback, now_ms, attempt)));
-  targets.push(...(await attachFeedback(tx, caller.tenant_id, writer.drafts)));
+  // A run that has no session gets that of its root.
+  const moved = others.filter(({ now, before }) => now.experiment_no !== before.experiment_no).map(({ now }) => now);
+  const drafts = writer.drafts.map(({ run }) => run);
+  targets.push(...(await attachFeedback(tx, caller.tenant_id, [...drafts, ...moved])));
+  targets.push(...others.flatMap(({ now, before }) => [now.experiment_no, before.experiment_no]));
   // A run of a known session may have left it.
-  await sessions.markDirty([...numbers, ...writer.drafts.map(({ run }) => run.experiment_no), ...targets]);
+  await sessions.markDirty([...numbers, ...drafts.map(({ experiment_no }) => experiment_no), ...targets]);
   return { refused, drafts: writer.drafts };
 }
 
@@ -284,12 +290,16 @@ async function storeFeedback(
 }
 
 /**
- * Assigns stored feedback to runs that arrive after it, because clients may send feedback before the run.
+ * Assigns stored feedback to runs that arrive after it, because clients may send feedback before the run, or that have got another session.
  *
  * @returns the numbers of the sessions to which the reassigned feedback belonged before
  */
-async function attachFeedback(tx: Tx, tenant_id: string, drafts: RunDraft[]): Promise<number[]> {
-  const runs = new Map(drafts.map(({ run }) => [run.run_id, run]));
+async function attachFeedback(
+  tx: Tx,
+  tenant_id: string,
+  changed_runs: Pick<TraceRunRow, "run_id" | "experiment_no">[],
+): Promise<number[]> {
+  const runs = new Map(changed_runs.map((run) => [run.run_id, run]));
   const waiting = await feedbackOfRuns(tx, tenant_id, [...runs.keys()]);
   if (waiting.length === 0) return [];
   const rows = await rowKeysOf(tx, tenant_id, [...new Set(waiting.map(({ run_id }) => run_id as string))]);

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { cutToIndex } from "../contract/fields.ts";
 import { THREAD_KEYS } from "../storage/run-filter.ts";
 import type { TracePayloadRow, TraceRunRow } from "../storage/traces/trace-schema.ts";
-import { MAX_ERROR_CHARS } from "../storage/traces/traces.ts";
+import { MAX_ERROR_CHARS, type TraceNode } from "../storage/traces/traces.ts";
 import type { RunOperation } from "./operation.ts";
 import { rootPosition, segmentOf, type TreePosition } from "./tree-position.ts";
 import { modelOf, type PriceMap, type Prices } from "./usage/prices.ts";
@@ -211,4 +211,13 @@ export function deriveColumns(draft: RunDraft, { prices, map }: Pricing): void {
   const { prompt_cost_details = null, completion_cost_details = null } = costs ?? {};
   const details = { prompt_token_details, completion_token_details, prompt_cost_details, completion_cost_details };
   run.usage_details = Object.values(details).some((value) => value !== null) ? JSON.stringify(details) : null;
+}
+
+/** Assigns the session and the thread of the root to runs that specify none. The runs may have arrived before the root. */
+export function inheritFromRoot(root: TraceNode | undefined, runs: TraceNode[]): void {
+  if (!root) return;
+  for (const run of runs) {
+    if (!hasSession(run)) run.experiment_no = root.experiment_no;
+    if (!hasThread(run)) run.thread_id = root.thread_id;
+  }
 }

@@ -21,3 +21,15 @@ export interface TraceChanges {
   attachments: Attachment[];
   feedback: FeedbackCreate[];
 }
+
+/** The ids of the runs that an operation refers to: its own run, the parent and the root. */
+export const relatedIds = ({ id, fields }: RunOperation): string[] =>
+  [id, fields.parent_run_id, rootIdOf(fields)].filter((related) => related !== undefined);
+
+const rootIdOf = ({ dotted_order, trace_id }: RunOperation["fields"]): string | undefined =>
+  dotted_order === undefined
+    ? trace_id
+    : dotted_order
+        .slice(dotted_order.toLowerCase().indexOf("z") + 1)
+        .slice(0, 36)
+        .toLowerCase();

@@ -55,11 +55,6 @@ export async function deleteSubtrees(tx: Tx, tenant_id: string, run_ids: string[
     tenant_id,
     found.map(({ run_id }) => run_id),
   );
-  const changed = new Set(found.map(({ experiment_no }) => experiment_no));
-  await markStatsDirty(
-    tx,
-    [...changed].sort((a, b) => a - b),
-  );
   // Runs of a client's trace may remain. Their sums are recomputed, because they still include the tokens of the deleted runs.
   const trace_ids = new Set(found.map(({ trace_id }) => trace_id));
   const rest = await traceNodes(tx, tenant_id, [...trace_ids]);
@@ -67,6 +62,11 @@ export async function deleteSubtrees(tx: Tx, tenant_id: string, run_ids: string[
     sumUsage(runs);
     for (const { run_id, ...columns } of runs) await updateTraceRun(tx, { tenant_id, run_id }, columns);
   }
+  const changed = new Set([...found, ...rest].map(({ experiment_no }) => experiment_no));
+  await markStatsDirty(
+    tx,
+    [...changed].sort((a, b) => a - b),
+  );
 }
 
 const UUID_CHARS = 36;

@@ -22,7 +22,7 @@ import {
   columnsOf,
   deriveColumns,
   hasSession,
-  hasThread,
+  inheritFromRoot,
   isPosted,
   markSession,
   mergeFields,
@@ -31,12 +31,13 @@ import {
   type Run,
   type RunDraft,
 } from "./merge-run.ts";
-import type { Attachment, RunOperation } from "./operation.ts";
+import { type Attachment, type RunOperation, relatedIds } from "./operation.ts";
 import type { TraceSessions } from "./trace-sessions.ts";
 import {
   ancestorIdsOf,
   invalidOrder,
   MAX_ORDER_CHARS,
+  moveRunsBelow,
   placeProvisional,
   positionOf,
   startOf,
@@ -47,19 +48,13 @@ import { addUsageToAncestors, sumUsage } from "./usage/tree-usage.ts";
 const MAX_RUNS_OF_TRACE = 25_000;
 const MAX_ATTACHMENTS_OF_RUN = 100;
 
+/** A stored run that a request has changed without naming it. */
+export interface ChangedNode {
+  now: TraceNode;
+  before: TraceNode;
+}
+
 type Refuse = (run_id: string, error: ApiError) => void;
-
-/** The ids of the runs that an operation refers to: its own run, the parent and the root. */
-export const relatedIds = ({ id, fields }: RunOperation): string[] =>
-  [id, fields.parent_run_id, rootIdOf(fields)].filter((related) => related !== undefined);
-
-const rootIdOf = ({ dotted_order, trace_id }: RunOperation["fields"]): string | undefined =>
-  dotted_order === undefined
-    ? trace_id
-    : dotted_order
-        .slice(dotted_order.toLowerCase().indexOf("z") + 1)
-        .slice(0, 36)
-        .toLowerCase();
 
 /** Applies the operations of one request to the runs of traces, within one transaction. */
 export class TraceWriter {
@@ -136,17 +131,22 @@ export class TraceWriter {
    * Stores the runs, moves runs to their place below parents that have arrived, and sums the tokens and costs of the traces.
    *
    * @param refuse called for each run that exceeds the limit of its trace
+   * @returns the other runs that have changed
    */
-  async store(pricing: Pricing, refuse: Refuse): Promise<void> {
-    if (this.#drafts.size === 0) return;
+  async store(pricing: Pricing, refuse: Refuse): Promise<ChangedNode[]> {
+    if (this.#drafts.size === 0) return [];
     for (const draft of this.drafts) deriveColumns(draft, pricing);
     const children = await provisionalChildren(this.#tx, this.#tenant_id, [...this.#drafts.keys()]);
-    const isMoving = children.length > 0 || this.drafts.some((draft) => this.#mayMove(draft));
+    const placed = this.drafts.flatMap((draft) => this.#placeOf(draft) ?? []);
+    const isWaiting = this.drafts.some(({ run }) => run.is_provisional === 1 && run.parent_run_id !== null);
+    const isMoving = children.length > 0 || placed.length > 0 || isWaiting;
     const nodes = new LoadedNodes();
-    const trace_ids = new Set([...this.drafts.map(({ run }) => run), ...children].map(({ trace_id }) => trace_id));
+    const changed = [...this.drafts.map(({ run }) => run), ...children, ...placed.map(({ before }) => before)];
+    const trace_ids = new Set(changed.map(({ trace_id }) => trace_id));
     const whole = isMoving ? trace_ids : await this.#addUsage(nodes, refuse);
     nodes.add(await traceNodes(this.#tx, this.#tenant_id, [...whole]));
     for (const { run } of this.drafts) nodes.now.set(run.run_id, run);
+    for (const { run, before } of placed) moveRunsBelow(run, before, nodes.now.values());
     if (isMoving) placeProvisional(nodes.now);
     for (const [trace_id, runs] of Map.groupBy(nodes.now.values(), (run) => run.trace_id)) {
       if (!isMoving && !whole.has(trace_id)) continue;
@@ -154,13 +154,13 @@ export class TraceWriter {
       inheritFromRoot(nodes.now.get(trace_id), runs);
       sumUsage(runs);
     }
-    await this.#write(nodes);
+    return this.#write(nodes);
   }
 
-  /** Whether the parent of the run was unknown so far, or the run moves to another trace. */
-  #mayMove({ run }: RunDraft): boolean {
-    const isWaiting = run.is_provisional === 1 && run.parent_run_id !== null;
-    return isWaiting || (this.#stored.get(run.run_id)?.trace_id ?? run.trace_id) !== run.trace_id;
+  /** The position of a provisional run before the request, if the request gives it another one. */
+  #placeOf({ run }: RunDraft): { run: Run; before: TraceRunRow } | undefined {
+    const before = this.#stored.get(run.run_id);
+    return before?.is_provisional === 1 && before.dotted_order !== run.dotted_order ? { run, before } : undefined;
   }
 
   /**
@@ -246,7 +246,7 @@ export class TraceWriter {
     this.#drafts.delete(run_id);
   }
 
-  async #write(nodes: LoadedNodes): Promise<void> {
+  async #write(nodes: LoadedNodes): Promise<ChangedNode[]> {
     const created = this.drafts.filter(({ run_no }) => run_no === undefined);
     const changed = this.drafts.filter(({ run_no }) => run_no !== undefined);
     const numbers = await insertTraceRuns(
@@ -263,7 +263,8 @@ export class TraceWriter {
       await updatePayload(this.#tx, { run_no: run_no as number, ...payload });
     }
     const others = [...nodes.now.values()].filter(({ run_id }) => !this.#drafts.has(run_id));
-    await writeNodes(this.#tx, this.#tenant_id, others, nodes.before);
+    const written = await writeNodes(this.#tx, this.#tenant_id, others, nodes.before);
+    return written.map((now) => ({ now, before: nodes.before.get(now.run_id) as TraceNode }));
   }
 }
 
@@ -300,14 +301,5 @@ class LoadedNodes {
       this.now.set(node.run_id, node);
       this.before.set(node.run_id, { ...node });
     }
-  }
-}
-
-/** Assigns the session and the thread of the root to runs that specify none. The runs may have arrived before the root. */
-function inheritFromRoot(root: TraceNode | undefined, runs: TraceNode[]): void {
-  if (!root) return;
-  for (const run of runs) {
-    if (!hasSession(run)) run.experiment_no = root.experiment_no;
-    if (!hasThread(run)) run.thread_id = root.thread_id;
   }
 }

@@ -132,6 +132,19 @@ export function placeProvisional(nodes: Map<string, TreeNode>): void {
   }
 }
 
+/** Moves the runs below a provisional run to the position that a request has given the run. */
+export function moveRunsBelow(
+  { trace_id, dotted_order }: TreeNode,
+  before: Pick<TreeNode, "trace_id" | "dotted_order">,
+  nodes: Iterable<TreeNode>,
+): void {
+  for (const node of nodes) {
+    if (node.trace_id !== before.trace_id || !node.dotted_order.startsWith(`${before.dotted_order}.`)) continue;
+    node.dotted_order = dotted_order + node.dotted_order.slice(before.dotted_order.length);
+    node.trace_id = trace_id;
+  }
+}
+
 function movePart(run: TreeNode, parent: TreeNode | undefined, traces: Map<string, TreeNode[]>): void {
   // A parent below the run itself would be a cycle.
   if (!parent || parent.dotted_order.includes(run.run_id)) return;

@@ -64,6 +64,10 @@ const keysIn = (items: readonly ItemKey[]) =>
     items.map(({ tenant_id, namespace, key }) => sql`(${tenant_id}, ${namespace}, ${key})`),
   )})`;
 
+/** @returns the number of deleted items */
+export const deleteItem = (tx: Tx, item: ItemKey): Promise<number> =>
+  tx.run(tx.k.deleteFrom("store_items").where(keysIn([item])));
+
 export const deleteItems = (tx: Tx, items: readonly ItemKey[]): Promise<void> =>
   forKeys(items, (condition) => tx.run(tx.k.deleteFrom("store_items").where(condition)));
 

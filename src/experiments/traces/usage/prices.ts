@@ -138,7 +138,9 @@ export class Prices {
     const prompt = costOfSide(usage, "prompt", rates?.prompt);
     const completion = costOfSide(usage, "completion", rates?.completion);
     if ((prompt.pico ?? completion.pico ?? usage.total_cost) === null) return undefined;
-    const sum = (prompt.pico ?? 0) + (completion.pico ?? 0) + picoOfAtto(rates?.request ?? 0n);
+    const isSent = usage.prompt_cost !== null && usage.completion_cost !== null;
+    const request = isSent ? 0 : picoOfAtto(rates?.request ?? 0n);
+    const sum = (prompt.pico ?? 0) + (completion.pico ?? 0) + request;
     return {
       prompt_cost: prompt.pico === null ? null : usdOf(prompt.pico),
       completion_cost: completion.pico === null ? null : usdOf(completion.pico),
