@@ -75,6 +75,7 @@ async def _stream(
         streamed.last_values, streamed.has_values, streamed.interrupts = stopped.values, True, []
         return
     own_config, options = stream_options(config, execution, scope)
+    graph, own_config = _with_bound_callbacks(graph, own_config)
     graph_input = await run_input(graph, execution, scope)
     if kwargs.get("stream_protocol") == "v2":
         await stream_thread_protocol(graph, graph_input, own_config, options, emit, streamed, execution.room, scope)
@@ -87,7 +88,7 @@ async def _stream(
     has_namespaces = wants_subgraphs or "custom" in sources
     options.update(stream_mode=sources, subgraphs=has_namespaces)
     chunks_of_root = scope.root_chunks = RootChunks(sources, translator.take)
-    own_config = chunks_of_root.with_stream(own_config, graph.store)
+    own_config = chunks_of_root.with_stream(own_config)
 
     def take(chunk: Any) -> None:
         namespace, mode, data = chunk if has_namespaces else ((), *chunk)
@@ -110,6 +111,21 @@ async def _stream(
             else:
                 translator.take_event(event)
             await execution.room()
+
+
+def _with_bound_callbacks(graph: Graph, config: Any) -> tuple[Graph, Any]:
+    """LangGraph 1.2.0 to 1.2.2 replaces the callbacks that are bound to the graph by those of the config."""
+    bound = (graph.config or {}).get("callbacks")
+    if not bound or "callbacks" not in config:
+        return graph, config
+    if isinstance(bound, list):
+        callbacks: Any = [*bound, *config["callbacks"]]
+    else:
+        callbacks = bound.copy()
+        for handler in config["callbacks"]:
+            callbacks.add_handler(handler)
+    unbound = {key: value for key, value in (graph.config or {}).items() if key != "callbacks"}
+    return graph.copy({"config": unbound}), {**config, "callbacks": callbacks}
 
 
 def _generator(chunks: AsyncIterator[Any]) -> Any:

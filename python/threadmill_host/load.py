@@ -13,11 +13,13 @@ from langgraph.store.base import BaseStore
 from .asgi import as_asgi
 from .auth import ProjectAuth
 from .checkpointer import HostCheckpointer
+from .context import CURRENT_RUN
 from .embeddings import Embeddings, load_embeddings
 from .encryption import ProjectEncryption
 from .factories import Factory, FactoryCall
 from .importing import GraphImportError, Importer, format_traceback
 from .messages import Message
+from .store import HostStore
 from .users import user_of
 
 Graph = Pregel[Any, Any, Any, Any]
@@ -128,7 +130,7 @@ class LoadedGraphs:
         if not isinstance(exported, Factory):
             yield exported
             return
-        call = FactoryCall(config, access_context, context, is_run, user_of(config), self._store)
+        call = FactoryCall(config, access_context, context, is_run, user_of(config), HostStore(CURRENT_RUN.get()))
         async with exported.call(call) as value:
             if not isinstance(value, (Pregel, StateGraph)):
                 raise GraphNotLoadedError(not_a_graph(value, exported.name, exported.where, "returned"))

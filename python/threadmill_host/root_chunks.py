@@ -5,15 +5,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.pregel.protocol import StreamProtocol
 from langgraph.runtime import Runtime
-from langgraph.store.base import BaseStore
+
+from .context import CURRENT_RUN
+from .store import HostStore
 
 Take = Callable[[Sequence[str], str, Any], None]
 
 # Keys of `configurable` with which LangGraph copies the chunks of a graph to a parent. It reads the runtime of that parent, too.
 _STREAM = "__pregel_stream"
 _RUNTIME = "__pregel_runtime"
+# Key of `configurable` inside a node.
+_TASK = "__pregel_task_id"
 
 # LangGraph adds the chunks of these modes to the stream itself. It delivers them before it stores the checkpoint of their step.
 _OTHER_MODES = {"custom", "messages", "tools"}
@@ -31,30 +36,44 @@ class RootChunks:
         self._take = take
         self._undelivered: deque[tuple[Sequence[str], str, Any]] = deque()
         # The next chunks of the stream that have been taken already.
-        self._ahead = 0
+        self._ahead: deque[tuple[Sequence[str], str, Any]] = deque()
 
-    def with_stream(self, config: RunnableConfig, store: BaseStore | None) -> RunnableConfig:
+    def with_stream(self, config: RunnableConfig) -> RunnableConfig:
         """Returns the config for a stream of the modes. With a runtime, LangGraph ignores the store of the graph."""
-        own = {_STREAM: StreamProtocol(self._add, set(self._modes)), _RUNTIME: Runtime(store=store)}
+        runtime: Runtime[Any] = Runtime(store=HostStore(CURRENT_RUN.get()))
+        own = {_STREAM: StreamProtocol(self._add, set(self._modes)), _RUNTIME: runtime}
         return {**config, "configurable": {**config.get("configurable", {}), **own}}
 
     def _add(self, chunk: tuple[Sequence[str], str, Any]) -> None:
-        # Subgraphs inherit the config.
-        if not chunk[0]:
+        # Graphs inside a node inherit the config. The namespace of one that has its own thread may be empty, too.
+        if not chunk[0] and not _is_in_node():
             self._undelivered.append(chunk)
 
     def take_undelivered(self) -> None:
-        """Called before a checkpoint of the root graph is stored."""
-        self._ahead += len(self._undelivered)
+        """Called before a checkpoint with the root namespace is stored."""
+        if _is_in_node():
+            return
         while self._undelivered:
-            self._take(*self._undelivered.popleft())
+            chunk = self._undelivered.popleft()
+            self._ahead.append(chunk)
+            self._take(*chunk)
 
     def deliver(self, namespace: Sequence[str], mode: str, data: Any) -> None:
         """Takes a chunk of the stream unless it has been taken."""
         if namespace or mode in _OTHER_MODES:
             self._take(namespace, mode, data)
-        elif self._ahead > 0:
-            self._ahead -= 1
-        else:
+        elif _begins_with(self._ahead, mode, data):
+            self._ahead.popleft()
+        elif _begins_with(self._undelivered, mode, data):
             self._undelivered.popleft()
             self._take(namespace, mode, data)
+
+
+def _is_in_node() -> bool:
+    config = var_child_runnable_config.get()
+    return config is not None and _TASK in config.get("configurable", {})
+
+
+def _begins_with(chunks: deque[tuple[Sequence[str], str, Any]], mode: str, data: Any) -> bool:
+    """False for chunks of a graph inside a node that has the namespace of the root graph."""
+    return bool(chunks) and chunks[0][1] == mode and chunks[0][2] is data

@@ -172,8 +172,9 @@ class Runtime:
         outcome, error = await execute_run(execution)
         if outcome["ended"] == "error" and error is not None and not isinstance(error, GraphBubbleUp):
             self._sender.send("error", "run failed", {**outcome["error"], "traceback": format_traceback(error)}, key)
-        # A later run of the thread must not overlap with a node of this one.
-        if self._bodies is not None:
+        # A later run of the thread must not overlap with a node of this one. After a success, all nodes have ended: other calls in threads
+        # are those of the project's code, which may go on.
+        if self._bodies is not None and (outcome["ended"] != "success" or controls.abort_reason is not None):
             await self._bodies.wait_for(key)
         self._logs.flush_run(key)
         self._runs.pop(key, None)

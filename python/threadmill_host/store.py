@@ -26,26 +26,31 @@ OUTSIDE_OF_RUN = (
 
 
 class HostStore(BaseStore):
-    """One instance serves all graphs and runs of a host."""
+    """The instance without a run serves all graphs and runs of a host."""
+
+    supports_ttl = True
+
+    def __init__(self, run: CurrentRun | None = None) -> None:
+        # For threads that a node starts by itself: they do not inherit the context.
+        self._run = run
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         operations = list(ops)
-        run = _current_run()
+        run = self._current_run()
         results = run.connection.request_sync(run.key, _request(operations))
         return _results(operations, results)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         operations = list(ops)
-        run = _current_run()
+        run = self._current_run()
         results = await run.connection.request(run.key, _request(operations))
         return _results(operations, results)
 
-
-def _current_run() -> CurrentRun:
-    run = CURRENT_RUN.get()
-    if run is None:
-        raise RuntimeError(OUTSIDE_OF_RUN)
-    return run
+    def _current_run(self) -> CurrentRun:
+        run = CURRENT_RUN.get() or self._run
+        if run is None:
+            raise RuntimeError(OUTSIDE_OF_RUN)
+        return run
 
 
 def _request(operations: list[Op]) -> Message:
@@ -54,14 +59,15 @@ def _request(operations: list[Op]) -> Message:
 
 def _to_request(operation: Op) -> Message:
     if isinstance(operation, GetOp):
-        return {"kind": "get", "namespace": list(operation.namespace), "key": operation.key}
+        return {"kind": "get", "namespace": list(operation.namespace), "key": operation.key, **_refresh(operation)}
     if isinstance(operation, PutOp):
         target = {"namespace": list(operation.namespace), "key": operation.key}
         if operation.value is None:
             return {"kind": "delete", **target}
         value = to_wire(_without_nul(operation.value))
         index = {} if operation.index is None else {"index": operation.index}
-        return {"kind": "put", **target, "value": value, **index}
+        ttl = {} if operation.ttl is None else {"ttl": operation.ttl}
+        return {"kind": "put", **target, "value": value, **index, **ttl}
     if isinstance(operation, SearchOp):
         request: Message = {
             "kind": "search",
@@ -70,6 +76,7 @@ def _to_request(operation: Op) -> Message:
             "query": operation.query,
             "limit": operation.limit,
             "offset": operation.offset,
+            **_refresh(operation),
         }
     elif isinstance(operation, ListNamespacesOp):
         request = {
@@ -82,6 +89,11 @@ def _to_request(operation: Op) -> Message:
     else:
         raise TypeError(f"The store does not support {type(operation).__name__}.")
     return {name: value for name, value in request.items() if value is not None}
+
+
+def _refresh(operation: GetOp | SearchOp) -> Message:
+    # True is also the default of LangGraph, whatever the service's default is.
+    return {} if operation.refresh_ttl else {"refresh_ttl": False}
 
 
 def _without_nul(value: Any) -> Any:

@@ -39,7 +39,7 @@ async def stream_thread_protocol(
     root_chunks = scope.root_chunks = RootChunks(
         PROTOCOL_MODES, lambda namespace, mode, payload: translator.take(list(namespace), mode, payload)
     )
-    own_config = root_chunks.with_stream(config, graph.store)
+    own_config = root_chunks.with_stream(config)
     chunks: Any = graph.astream(graph_input, own_config, **options, stream_mode=PROTOCOL_MODES, subgraphs=True)
     try:
         async with aclosing(chunks):

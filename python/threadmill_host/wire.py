@@ -107,7 +107,7 @@ def _plain(value: Any, ancestors: list[int]) -> Any:
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, str):
-        return clean(str(value))
+        return clean(_text(value))
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**64 else orjson.Fragment(str(int(value)))
     if id(value) in ancestors:
@@ -136,9 +136,14 @@ def _plain_object(value: Any, ancestors: list[int]) -> Any:
         return _plain(_convert(value), ancestors)
 
 
+def _text(value: str) -> str:
+    """Returns the text of an enumeration's member, of which `str()` returns the name."""
+    return str.__str__(value)
+
+
 def _key(key: Any) -> Any:
     if isinstance(key, str):
-        return clean(str(key))
+        return clean(_text(key))
     if isinstance(key, (bytes, tuple)) or (isinstance(key, int) and not -(2**63) <= key < 2**64):
         return clean(str(key))
     try:

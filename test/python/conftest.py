@@ -8,6 +8,10 @@ from service import Service
 BASIC = Path(__file__).parent / "projects" / "basic"
 
 GRAPHS = [
+    "counted",
+    "in_background",
+    "own_thread",
+    "remember_in_threads",
     *("echo", "five", "custom", "many", "chat", "outer", "ask", "ask_once", "ask_two", "ask_inside", "router"),
     *("sleep", "sync_sleep", "swallow", "block", "fail", "endless", "sync_exit", "talk", "remember"),
     *("sync_subgraph", "sync_subgraph_in_loop", "show_config", "token", "deltas", "fork", "delta_input", "traced"),

@@ -49,6 +49,11 @@ async def test_cancel_holds_done_until_sync_node_has_ended(service: Service) -> 
     assert json.loads(outcome["state"]["values"])["text"] == "x"
 
 
+async def test_success_does_not_wait_for_a_thread_of_the_project(service: Service) -> None:
+    order = service.start_run("in_background", input={"text": "x"})
+    assert (await service.outcome(order, timeout=5))["ended"] == "success"
+
+
 async def test_pong_names_abandoned_runs(service: Service) -> None:
     order = service.start_run("sync_sleep", input={"text": "x"}, stream_mode=["custom"])
     await service.wait_for_event(order, "custom")

@@ -41,6 +41,19 @@ async def test_store(service: Service) -> None:
     assert operations[4]["prefix"] == ["users"]
 
 
+async def test_store_in_threads_and_time_to_live(service: Service) -> None:
+    outcome, _ = await service.run("remember_in_threads", input={"text": "x"})
+    assert outcome["ended"] == "success", outcome
+    assert json.loads(outcome["output"])["log"] == [2]
+    operations = [
+        operation
+        for message in service.requests
+        if message["request"]["op"] == "store"
+        for operation in message["request"]["operations"]
+    ]
+    assert operations[-3]["ttl"] == 5 and operations[-2]["refresh_ttl"] is False
+
+
 async def test_config(service: Service) -> None:
     config = {
         "configurable": {"key": "value", "langgraph_auth_user": {"identity": "ada"}, "langgraph_auth_permissions": []},

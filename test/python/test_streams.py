@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from service import Service
 
 MODES = ["values", "updates", "messages-tuple", "messages", "custom", "tasks", "checkpoints", "debug", "events"]
@@ -28,6 +30,16 @@ async def test_subgraphs_have_namespaces(service: Service) -> None:
     _, order = await service.run("outer", input={"text": "x"}, stream_mode=["updates"], subgraphs=True)
     names = [name.split(":")[0] for name, _ in service.events_of(order)]
     assert names == ["updates", "updates|sub", "updates"]
+
+
+@pytest.mark.parametrize("modes", [["values", "updates"], ["values", "custom"]])
+async def test_graph_with_a_thread_of_its_own_in_a_node(service: Service, modes: list[str]) -> None:
+    outcome, order = await service.run("own_thread", input={"text": "x"}, stream_mode=modes)
+    assert outcome["ended"] == "interrupted", outcome
+    values = service.events_of(order, "values")
+    assert values[0] == {"text": "x", "log": []}
+    assert values[1] == {"text": "x", "log": ["echo x"]}
+    assert "__interrupt__" in values[-1] and len(values) == 3
 
 
 async def test_messages_tuple(service: Service) -> None:

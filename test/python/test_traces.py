@@ -33,6 +33,14 @@ def runs_sent(service: Service, order: dict[str, Any]) -> list[dict[str, Any]]:
     return [run for message in messages for run in json.loads(f"[{message['runs']}]")]
 
 
+async def test_bound_callbacks(service: Service) -> None:
+    counts = [
+        json.loads((await service.run("counted", input={"text": "x"}, **options))[0]["output"])["log"][-1]
+        for options in ({}, {"trace": TRACE}, {})
+    ]
+    assert counts[0] > 0 and counts[1] - counts[0] == counts[2] - counts[1] == counts[0]
+
+
 async def open_runs(service: Service, order: dict[str, Any]) -> list[dict[str, Any]]:
     """The runs of the graph and its node, which a busy host sends in two messages."""
     await service.wait_for(lambda _: len(runs_sent(service, order)) >= 2)

@@ -26,6 +26,10 @@ def wire(value: Any) -> Any:
     return json.loads(to_wire(value))
 
 
+class Shape(str, enum.Enum):  # noqa: UP042 - StrEnum has another __str__
+    ROUND = "round"
+
+
 class Color(enum.Enum):
     RED = "red"
 
@@ -82,6 +86,7 @@ class Plain:
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC), "2026-01-02T03:04:05+00:00"),
         (Color.RED, "red"),
+        ({Shape.ROUND: Shape.ROUND, "text": "\ud83d"}, {"round": "round", "text": "\ufffd"}),
         (Model(name="n", when=datetime.date(2026, 1, 2)), {"name": "n", "when": "2026-01-02"}),
         ([Point(1, {"big": 2**80})], [{"x": 1, "message": {"big": 2**80}}]),
         (ValueError("bad"), {"error": "ValueError", "message": "bad"}),

@@ -88,6 +88,10 @@ export type ItemPut = z.output<typeof itemPut>;
 export const itemKey = z.object({ namespace, key }).openapi("ItemKey");
 export type ItemKey = z.output<typeof itemKey>;
 
+/** A read by a graph. */
+export const itemRead = itemKey.extend({ refresh_ttl: optional(z.boolean()) });
+export type ItemRead = z.output<typeof itemRead>;
+
 /** Clients send the labels joined with periods. */
 const itemQuery = z.object({
   namespace: repeated(z.string())

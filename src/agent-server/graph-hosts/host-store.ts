@@ -2,11 +2,14 @@
 
 /** An operation on the store of the run's workspace. */
 export type StoreOperation =
-  /** `value` is JSON. `index`: paths of the texts to index for semantic search; false for none. */
-  | { kind: "put"; namespace: string[]; key: string; value: string; index?: false | string[] }
-  | { kind: "get" | "delete"; namespace: string[]; key: string }
+  /** `value` is JSON. `index`: paths of the texts to index for semantic search; false for none. `ttl`: minutes until the item expires. */
+  | { kind: "put"; namespace: string[]; key: string; value: string; index?: false | string[]; ttl?: number }
+  /** `refresh_ttl`: whether the read restarts the time to live; default: the setting of the store. */
+  | { kind: "get"; namespace: string[]; key: string; refresh_ttl?: boolean }
+  | { kind: "delete"; namespace: string[]; key: string }
   | {
       kind: "search";
+      refresh_ttl?: boolean;
       namespace_prefix: string[];
       filter?: Record<string, unknown>;
       query?: string;

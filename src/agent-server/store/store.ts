@@ -1,7 +1,16 @@
 import type { Database, Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
-import type { Item, ItemFilter, ItemKey, ItemPut, ItemSearch, NamespaceList, SearchItem } from "../contract/store.ts";
+import type {
+  Item,
+  ItemFilter,
+  ItemKey,
+  ItemPut,
+  ItemRead,
+  ItemSearch,
+  NamespaceList,
+  SearchItem,
+} from "../contract/store.ts";
 import type { StoreItemRow } from "../storage/schema.ts";
 import * as items from "../storage/store/items.ts";
 import { announceVectors, insertVectors } from "../storage/store/vectors.ts";
@@ -23,10 +32,6 @@ export interface StoreSettings {
 export interface StoreWrite {
   item: items.ItemKey;
   put?: Pick<items.NewItem, "value" | "ttl_ms"> & { vectors: Uint8Array[] };
-}
-
-interface ItemRead extends ItemKey {
-  refresh_ttl?: boolean | undefined;
 }
 
 /** Expired items per transaction of the sweep. */

@@ -5,9 +5,11 @@ import { cleanJsonText, cleanStrings } from "../../../platform/lib/json/json.ts"
 import {
   type ItemKey,
   type ItemPut,
+  type ItemRead,
   type ItemSearch,
   itemKey,
   itemPut,
+  itemRead,
   itemSearch,
   type NamespaceList,
   namespaceList,
@@ -81,12 +83,12 @@ export class RunStore {
   }
 }
 
-const SCHEMAS = { put: itemPut, delete: itemKey, get: itemKey, search: itemSearch, namespaces: namespaceList };
+const SCHEMAS = { put: itemPut, delete: itemKey, get: itemRead, search: itemSearch, namespaces: namespaceList };
 
 type CheckedOperation =
   | { kind: "put"; body: ItemPut }
   | { kind: "delete"; body: ItemKey }
-  | { kind: "get"; body: ItemKey }
+  | { kind: "get"; body: ItemRead }
   | { kind: "search"; body: ItemSearch }
   | { kind: "namespaces"; body: NamespaceList };
 

@@ -7,8 +7,11 @@ import operator
 import os
 import sys
 import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -260,6 +263,62 @@ async def _talk(state: State) -> State:
 
 
 talk = single(_talk)
+
+
+class Calls(BaseCallbackHandler):
+    """Counts the chains of the graph to which it is bound."""
+
+    started = 0
+
+    def on_chain_start(self, *_: Any, **__: Any) -> None:
+        Calls.started += 1
+
+
+counted = single(lambda state: {"log": [Calls.started]}).with_config(callbacks=[Calls()])
+
+
+async def _in_background(state: State) -> State:
+    asyncio.create_task(asyncio.to_thread(time.sleep, 30))
+    await asyncio.sleep(0)
+    return {"log": ["done"]}
+
+
+in_background = single(_in_background)
+
+
+def _own_thread() -> Any:
+    child = single(_echo, State).builder.compile(checkpointer=True)
+
+    async def research(state: State, config: RunnableConfig) -> State:
+        own = {**config["configurable"], "thread_id": str(uuid.uuid4()), "checkpoint_ns": ""}
+        found = await child.ainvoke({"text": "x"}, {**config, "configurable": own})
+        get_stream_writer()({"found": found["text"]})
+        return {"log": [found["text"]]}
+
+    async def approve(state: State) -> State:
+        return {"log": [interrupt("ok?")]}
+
+    builder = StateGraph(State)
+    builder.add_node("research", research)
+    builder.add_node("approve", approve)
+    builder.add_edge(START, "research")
+    builder.add_edge("research", "approve")
+    return builder.compile()
+
+
+own_thread = _own_thread()
+
+
+async def _remember_in_threads(state: State) -> State:
+    store = get_store()
+    await asyncio.get_running_loop().run_in_executor(None, store.put, ("users", "2"), "name", {"name": "Eve"})
+    await store.aput(("users", "2"), "code", {"code": 1}, ttl=5)
+    await store.aget(("users", "2"), "code", refresh_ttl=False)
+    with ThreadPoolExecutor() as pool:
+        return {"log": [len(found) for found in pool.map(store.search, [("users", "2")])]}
+
+
+remember_in_threads = single(_remember_in_threads)
 
 
 async def _remember(state: State) -> State:
