@@ -1,6 +1,12 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dumpYaml } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
+import { Cluster } from "../../src/control-plane/drivers/kubernetes/cluster.ts";
 import {
   deploymentManifest,
   type ManifestInput,
@@ -67,5 +73,28 @@ describe("the objects of an instance", () => {
     const { paused, ...others } = spec ?? {};
     expect(paused).toBe(true);
     expect({ ...rest, spec: others }).toEqual(deploymentManifest(SMALL, { paused: false }));
+  });
+});
+
+describe("the client of the API server", () => {
+  it("reports a connection that is lost during a response, and the process goes on", async () => {
+    const server = createServer((request, response) => {
+      response.write('{"items": [');
+      // After the client has received the head of the response.
+      setTimeout(() => request.socket.resetAndDestroy(), 100);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const folder = mkdtempSync(join(tmpdir(), "kubeconfig-"));
+    const kubeconfig = join(folder, "config.yaml");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const cluster = { name: "c", cluster: { server: url, "insecure-skip-tls-verify": true } };
+    const contexts = [{ name: "x", context: { cluster: "c", user: "u" } }];
+    const users = [{ name: "u", user: { token: "t" } }];
+    writeFileSync(kubeconfig, dumpYaml({ "current-context": "x", clusters: [cluster], contexts, users }));
+    await expect(new Cluster({ kubeconfig, namespace: "agents" }).list("pods", "a=b")).rejects.toThrow(
+      /^(aborted|read ECONNRESET)$/,
+    );
+    rmSync(folder, { recursive: true });
+    server.close();
   });
 });

@@ -129,4 +129,27 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
     for (const id of ids) await world.become(id, "DEPLOYED");
     expect(max).toBe(2);
   });
+
+  it("starts instances of others while one uses its grace period", async () => {
+    const { stop, ensure } = world.driver;
+    const started = Promise.withResolvers<void>();
+    let other: string | undefined;
+    world.driver.stop = async (...given) => {
+      other ??= await world.deploy("other", "main");
+      await started.promise;
+      return stop.apply(world.driver, given);
+    };
+    world.driver.ensure = async (order) => {
+      if (order.deployment_id === other) started.resolve();
+      return ensure.call(world.driver, order);
+    };
+    world.start(undefined, { driver_slots: 1 });
+    const slow = await world.deploy("slow", "main");
+    await world.become(slow, "DEPLOYED");
+    await world.update(slow, "next");
+    await world.until("the other one is deployed", async () => {
+      if (other === undefined) return false;
+      return (await world.get(other)).revisions[0]?.status === "DEPLOYED";
+    });
+  });
 });

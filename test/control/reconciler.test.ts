@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { generateEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
+import { KeyRing } from "../../src/access/encryption/key-ring.ts";
 import { DeployError } from "../../src/control-plane/drivers/driver.ts";
+import { apiKeyAad } from "../../src/control-plane/rollout/instance-spec.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
-import { ASKING, World } from "./world.ts";
+import { ASKING, CALLER, World } from "./world.ts";
 
 describe.each(databases)("a deployment on %s", (name) => {
   let world: World;
@@ -425,6 +429,23 @@ describe.each(databases)("a deployment on %s", (name) => {
       await world.become(id, "DEPLOY_FAILED", "DEPLOYED");
       await instancesAre(id, "ready");
       expect(world.driver.stopped).toContainEqual({ instance_id, grace_ms: 45_000 });
+    });
+  });
+
+  describe("whose encryption key was lost", () => {
+    it("is replaced by a new revision, and can be deleted", async () => {
+      world.start();
+      const { id, instance_id } = await serving();
+      const lost = new KeyRing([generateEncryptionKey()], undefined, createLog("silent"));
+      const api_key = lost.seal("key", apiKeyAad({ tenant_id: CALLER.tenant_id, instance_id }));
+      await world.execute(`update instances set api_key = '${api_key}' where instance_id = '${instance_id}'`);
+      for (const { life } of world.processes.splice(0)) life.end();
+      const { router } = world.start();
+      await world.update(id, "next");
+      await world.become(id, "DEPLOYED", "DEPLOYED");
+      expect(router.upstreams.get(id)).toHaveLength(1);
+      await world.remove(id);
+      await world.deleted(id);
     });
   });
 

@@ -4,7 +4,7 @@ import { Signal } from "../../platform/lib/signal.ts";
 import { deleteDeployment } from "../cleanup/deployment-removal.ts";
 import { backOffMs } from "../drivers/driver.ts";
 import { LogWriter } from "../logs.ts";
-import { apiKeyAad, planOf } from "../rollout/instance-spec.ts";
+import { apiKeyOf, planOf } from "../rollout/instance-spec.ts";
 import { applyTransition, insertRolloutInstances, routeTo, switchTraffic } from "../rollout/switch-traffic.ts";
 import { drainInstances, resetRestarts } from "../storage/instances.ts";
 import { lockIfHeld, releaseDeployment } from "../storage/leases.ts";
@@ -130,7 +130,7 @@ export class DeploymentController {
 
   /** Collects the traces of exactly these instances. The caller includes draining instances, because they may still be executing runs. */
   #collectTraces(instances: readonly InstanceRow[]): void {
-    const { collectTraces, seal } = this.#context;
+    const { collectTraces } = this.#context;
     const wanted = new Map(instances.map((instance) => [`${instance.instance_id} ${instance.handle}`, instance]));
     for (const [key, abort] of this.#collections) {
       if (wanted.has(key)) continue;
@@ -139,8 +139,9 @@ export class DeploymentController {
     }
     for (const [key, instance] of wanted) {
       if (this.#collections.has(key) || instance.address === null) continue;
+      const api_key = apiKeyOf(instance, this.#context);
+      if (api_key === undefined) continue;
       const abort = new AbortController();
-      const api_key = seal.open(instance.api_key, apiKeyAad(instance));
       void collectTraces({ ...instance, address: instance.address, api_key }, abort.signal);
       this.#collections.set(key, abort);
     }

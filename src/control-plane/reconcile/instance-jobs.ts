@@ -21,7 +21,7 @@ export async function watch(job: InstanceJob, context: DeploymentContext, signal
 }
 
 export async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
-  await context.driverSlots(job.instance.driver).use(signal, async () => {
+  await stopSlots(job.instance, context).use(signal, async () => {
     await stopByDriver(job.instance, context, 0);
     await restartLater(job, context, "the instance was stopped because it did not become ready again in time");
   });
@@ -33,13 +33,16 @@ export async function stop(
   context: DeploymentContext,
   signal: AbortSignal,
 ): Promise<void> {
-  await context.driverSlots(instance.driver).use(signal, async () => {
+  await stopSlots(instance, context).use(signal, async () => {
     await stopByDriver(instance, context, grace_ms);
     await context.commit((tx) => deleteInstance(tx, instance.instance_id));
     context.facts.attached.delete(instance.instance_id);
     context.log.info(logFieldsOf(instance), "instance stopped");
   });
 }
+
+/** Instances that use their grace period do not delay the starts of others. */
+const stopSlots = ({ driver }: InstanceRow, context: DeploymentContext) => context.driverSlots(`${driver} stop`);
 
 /** If the service died while it started the instance, the row has no handle, but the driver may list the instance. */
 async function stopByDriver(instance: InstanceRow, context: DeploymentContext, grace_ms: number): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Seal } from "../../access/index.ts";
+import { type Seal, SealError } from "../../access/index.ts";
 import type { Source, SourceConfig, SourceRevisionConfig } from "../contract/records.ts";
 import { openSecrets } from "../deployments/secrets.ts";
 import { findMissingField } from "../deployments/source-rules.ts";
@@ -112,6 +112,17 @@ export function instanceSpec(
     },
     log,
   };
+}
+
+/** Returns undefined if the key that encrypts it was lost. The deployment works again when its secrets are replaced. */
+export function apiKeyOf(instance: InstanceRow, { seal, log }: Pick<ReconcilerContext, "seal" | "log">) {
+  try {
+    return seal.open(instance.api_key, apiKeyAad(instance));
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    log.error({ error, instance_id: instance.instance_id }, "failed to decrypt the API key of an instance");
+    return undefined;
+  }
 }
 
 export const apiKeyAad = ({ tenant_id, instance_id }: Pick<InstanceRow, "tenant_id" | "instance_id">) => ({

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { SealError } from "../../access/index.ts";
 import { type BuildIo, type Built, DeployError, type InstanceRef, type LogLine } from "../drivers/driver.ts";
 import { ListenerUnavailableError } from "../drivers/listener/connections.ts";
 import { belongsToRollout, logFieldsOf, restartLater } from "../reconcile/instance-jobs.ts";
 import { callDriver, type DeploymentContext, instanceRefOf, requireDriver } from "../reconcile/reconciler-context.ts";
 import type { InstanceJob, JobOf } from "../reconcile/steps.ts";
-import { setDatabasePasswordIfUnset } from "../storage/deployments.ts";
+import { setDatabasePasswordIfUnset, updateDatabasePassword } from "../storage/deployments.ts";
 import { readyIfStarting, recordStarted } from "../storage/instances.ts";
 import { pinArtifact, setMessageIfStatus } from "../storage/revisions.ts";
 import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
@@ -56,10 +57,10 @@ const withCommit = ({ source_revision_config }: RevisionRow, repo_commit_sha: st
 
 export async function ensure(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const { instance, revision } = job;
-  await context.driverSlots(instance.driver).use(signal, async () => {
-    try {
-      const log = (line: LogLine) => context.appendLog("deploy", revision, line);
-      const pinned = belongsToRollout(job) ? await pin(job, context, { log, signal }) : revision;
+  const log = (line: LogLine) => context.appendLog("deploy", revision, line);
+  try {
+    const pinned = belongsToRollout(job) ? await pin(job, context, { log, signal }) : revision;
+    await context.driverSlots(instance.driver).use(signal, async () => {
       const database_password = await databasePasswordOf(instance, context);
       const input = { ...context, instance, revision: pinned, database_password };
       const spec = { ...instanceSpec(input, context.seal, log), logsPersisted: context.logsPersisted };
@@ -67,23 +68,31 @@ export async function ensure(job: InstanceJob, context: DeploymentContext, signa
       const is_new = (await context.commit((tx) => recordStarted(tx, ref))) > 0;
       context.facts.attached.add(instance.instance_id);
       if (is_new) context.log.info({ ...logFieldsOf(instance), address: ref.address }, "instance started");
-    } catch (error) {
-      if ((error as Error).cause instanceof ListenerUnavailableError && belongsToRollout(job)) {
-        const { message: status_message } = error as Error;
-        await context.commit((tx) => setMessageIfStatus(tx, { ...revision, status: "DEPLOYING", status_message }));
-      }
-      if (!(error instanceof DeployError)) throw error;
-      const { message } = error;
-      if (belongsToRollout(job)) await applyTransition({ revision, to: "DEPLOY_FAILED", message }, context);
-      else await restartLater(job, context, message);
+    });
+  } catch (error) {
+    if ((error as Error).cause instanceof ListenerUnavailableError && belongsToRollout(job)) {
+      const { message: status_message } = error as Error;
+      await context.commit((tx) => setMessageIfStatus(tx, { ...revision, status: "DEPLOYING", status_message }));
     }
-  });
+    if (!(error instanceof DeployError)) throw error;
+    const { message } = error;
+    if (belongsToRollout(job)) await applyTransition({ revision, to: "DEPLOY_FAILED", message }, context);
+    else await restartLater(job, context, message);
+  }
 }
 
 async function databasePasswordOf(instance: InstanceRow, { seal, commit }: DeploymentContext): Promise<string> {
   const aad = databasePasswordAad(instance);
   const created = seal.seal(randomBytes(32).toString("base64url"), aad);
-  return seal.open(await commit((tx) => setDatabasePasswordIfUnset(tx, instance.deployment_id, created)), aad);
+  const { deployment_id } = instance;
+  try {
+    return seal.open(await commit((tx) => setDatabasePasswordIfUnset(tx, deployment_id, created)), aad);
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    // The key that encrypted the password was lost. The driver sets the new one.
+    await commit((tx) => updateDatabasePassword(tx, deployment_id, created));
+    return seal.open(created, aad);
+  }
 }
 
 /**
@@ -95,8 +104,14 @@ async function pin({ instance, revision }: InstanceJob, context: DeploymentConte
   const driver = requireDriver(instance.driver, context);
   const { revision_id, deployment_id, artifact: image } = revision;
   if (!driver.pin || image === null) return revision;
-  const spec = { deployment_id, image, pinned: image !== parsedRevisionConfig(revision).image_uri };
-  const artifact = await callDriver(() => (driver.pin as NonNullable<typeof driver.pin>)(spec, io));
+  // An image with a digest is never another one, so the registry is not needed again.
+  const isDeployed = revision.deployed_at !== null && image.includes("@sha256:");
+  const spec = { deployment_id, image, pinned: isDeployed || image !== parsedRevisionConfig(revision).image_uri };
+  // An image may be pulled for minutes. The slots of the driver are for the instances of all workspaces.
+  let artifact = image;
+  await context.buildSlots.use(io.signal, async () => {
+    artifact = await callDriver(() => (driver.pin as NonNullable<typeof driver.pin>)(spec, io));
+  });
   if (artifact === image) return revision;
   return { ...revision, artifact: await context.commit((tx) => pinArtifact(tx, { revision_id, image, artifact })) };
 }

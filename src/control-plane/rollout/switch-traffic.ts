@@ -7,7 +7,7 @@ import type { Upstream } from "../router/router.ts";
 import { drainInstances, drainRollout, insertInstances, type NewInstance } from "../storage/instances.ts";
 import { setActiveRevision } from "../storage/revisions.ts";
 import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
-import { apiKeyAad } from "./instance-spec.ts";
+import { apiKeyAad, apiKeyOf } from "./instance-spec.ts";
 import { transition } from "./revision-transitions.ts";
 
 export const applyTransition = (
@@ -44,15 +44,13 @@ function newInstance(
 }
 
 export function routeTo(instances: readonly InstanceRow[], context: DeploymentContext): void {
-  const { router, seal, deployment, facts } = context;
-  const upstreams = instances.map(
-    (instance): Upstream => ({
-      instance_id: instance.instance_id,
-      address: instance.address ?? "",
-      api_key: seal.open(instance.api_key, apiKeyAad(instance)),
-      custom_auth: instance.custom_auth === 1,
-    }),
-  );
+  const { router, deployment, facts } = context;
+  const upstreams = instances.flatMap((instance): Upstream[] => {
+    const api_key = apiKeyOf(instance, context);
+    if (api_key === undefined) return [];
+    const { instance_id, address, custom_auth } = instance;
+    return [{ instance_id, address: address ?? "", api_key, custom_auth: custom_auth === 1 }];
+  });
   router.activate(deployment.deployment_id, upstreams);
   facts.routed_upstreams = fingerprint(instances);
 }

@@ -81,7 +81,7 @@ export function relay(call: Call, target: Target, agent: Agent | false): Promise
 }
 
 /** Calls `ready` when the connection is open. The body is not read before that, because another instance may have to receive it. */
-function whenConnected(sent: ClientRequest, ready: () => void): void {
+export function whenConnected(sent: ClientRequest, ready: () => void): void {
   sent.once("socket", (socket: Socket) => {
     if (!socket.connecting) return ready();
     const late = () => sent.destroy(new Error(`Could not connect to the instance within ${CONNECT_MS} ms.`));

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as send } from "node:http";
 import type { Socket } from "node:net";
 import { type Origin, requestHeaders, responseHeaders } from "./headers.ts";
-import type { Failure } from "./relay.ts";
+import { type Failure, whenConnected } from "./relay.ts";
 import type { Target } from "./routes.ts";
 
 /** A WebSocket upgrade and its connection. */
@@ -35,6 +35,7 @@ export function tunnel(call: UpgradeCall, target: Target): Promise<Failure | und
     socket.write(headOf(answer, [...responseHeaders(answer, target, origin), ...connection]));
   return new Promise((resolve) => {
     let [isJoined, isRefused] = [false, false];
+    let wasSent = false;
     let failed: Error | undefined;
     const onClientClose = () => sent.destroy();
     socket.once("close", onClientClose);
@@ -59,10 +60,12 @@ export function tunnel(call: UpgradeCall, target: Target): Promise<Failure | und
       socket.off("close", onClientClose);
       if (isJoined) return;
       const isOver = isRefused || socket.destroyed;
-      const wasSent = sent.socket?.connecting === false;
       resolve(isOver ? undefined : { error: failed ?? new Error("closed"), wasSent, wasReused: false });
     });
-    sent.end();
+    whenConnected(sent, () => {
+      wasSent = true;
+      sent.end();
+    });
   });
 }
 

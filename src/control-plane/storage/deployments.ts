@@ -43,6 +43,9 @@ export async function setDatabasePasswordIfUnset(tx: Tx, deployment_id: string, 
   return (await tx.first(query))?.database_password ?? sealed;
 }
 
+export const updateDatabasePassword = (tx: Tx, deployment_id: string, database_password: string): Promise<void> =>
+  tx.enqueue(tx.k.updateTable("deployments").set({ database_password }).where("deployment_id", "=", deployment_id));
+
 export const findDeploymentByName = (tx: Tx, tenant_id: string, name: string): Promise<DeploymentRow | undefined> =>
   tx.first(tx.k.selectFrom("deployments").selectAll().where("tenant_id", "=", tenant_id).where("name", "=", name));
 

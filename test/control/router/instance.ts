@@ -93,3 +93,6 @@ export class Instance {
     this.#events.emit("seen", seen);
   }
 }
+
+/** An instance that accepts no connection. */
+export const unreachable = (): Upstream => ({ instance_id: newId(), address: "http://127.0.0.1:1", api_key: "key" });

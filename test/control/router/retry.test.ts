@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Upstream } from "../../../src/control-plane/router/router.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { until } from "../../support/until.ts";
-import { Instance } from "./instance.ts";
+import { Instance, unreachable } from "./instance.ts";
 import { ADMIN, World } from "./world.ts";
 
 /** Takes a request and dies of it; `seen` counts them. */
@@ -29,7 +29,6 @@ async function startFragile(): Promise<Upstream & { seen(): number; stop(): void
 }
 
 /** An address where nothing listens. Another test can get the port of an instance that has ended, but not port 1. */
-const unreachable = (): Upstream => ({ instance_id: newId(), address: "http://127.0.0.1:1", api_key: "key" });
 
 describe("an instance that exits before it responds", () => {
   let world: World;

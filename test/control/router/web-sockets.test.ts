@@ -4,7 +4,7 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../../support/until.ts";
-import { Instance } from "./instance.ts";
+import { Instance, unreachable } from "./instance.ts";
 import { ADMIN, ITSELF, ROOT, World } from "./world.ts";
 
 const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -154,6 +154,15 @@ describe("a WebSocket", () => {
     const { status, socket } = await upgrade(path, { origin: "https://app.example" }, open);
     expect(status).toBe(101);
     socket?.destroy();
+  });
+
+  it("connects to another instance when one accepts no connection", async () => {
+    const { path } = await world.deployed(unreachable(), unreachable(), instance.upstream);
+    for (let n = 0; n < 3; n++) {
+      const { status, socket } = await upgrade(`${path}/socket`, ADMIN);
+      expect(status).toBe(101);
+      socket?.destroy();
+    }
   });
 
   it("that the instance refuses gets the response of the instance", async () => {

@@ -146,9 +146,13 @@ export class Instances {
     return ref;
   }
 
-  async probe({ handle }: InstanceRef): Promise<InstanceCondition> {
+  async probe({ handle, address }: InstanceRef): Promise<InstanceCondition> {
     const container = await this.#inspect(handle);
-    if (container?.State.Running) return { state: "running" };
+    if (container?.State.Running) {
+      // Docker publishes another port when a container starts again.
+      const isMoved = address !== "" && refOf(container).address !== address;
+      return isMoved ? { state: "ended", reason: "the container was restarted by Docker" } : { state: "running" };
+    }
     if (!container) return { state: "ended", reason: "the container no longer exists" };
     const stderr = await containerStderrTail(this.#settings.engine, handle);
     return { state: "ended", reason: `${exitReason(container.State)}${stderr === "" ? "" : `: ${stderr}`}` };

@@ -127,6 +127,8 @@ export class Cluster {
     try {
       await config.applyToHTTPSOptions(options as https.RequestOptions);
       const request = (url.protocol === "http:" ? http : https).request(url, agentFor(url, options));
+      // After the response has begun, its own error reports a lost connection; without a listener, that of the request ends the process.
+      request.on("error", () => undefined);
       const timer = setTimeout(() => request.destroy(new Error("no response")), RESPONSE_TIMEOUT_MS);
       request.end(payload);
       [response] = (await once(request, "response").finally(() => clearTimeout(timer))) as [IncomingMessage];
