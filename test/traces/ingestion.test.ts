@@ -153,6 +153,14 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect(await client.read(bottom)).toMatchObject({ trace_id: top, parent_run_ids: [top, middle] });
     expect(await client.read(top)).toMatchObject({ child_run_ids: [middle, bottom], total_tokens: 1100 });
     expect(await client.session("early change")).toMatchObject({ run_count: 1, total_tokens: 1100 });
+    // The place and a change of the run below it in one request.
+    const [part, leaf] = [randomUUID(), randomUUID()];
+    await client.json("PATCH", `/api/v1/runs/${part}`, { end_time: 1_769_860_801_000, outputs: {} });
+    await post({ id: leaf, parent_run_id: part });
+    const placed = { id: part, name: "r", run_type: "chain", start_time: 1_769_860_800_000, parent_run_id: top };
+    const changed = { id: leaf, parent_run_id: part, outputs: { changed: true }, end_time: 1_769_860_802_000 };
+    await client.json("POST", "/api/v1/runs/batch", { post: [placed], patch: [changed] });
+    expect(await client.read(leaf)).toMatchObject({ outputs: { changed: true }, parent_run_ids: [top, part] });
     // A root whose start was not known.
     const [root, child] = [run({ session_name: "early change" }), randomUUID()];
     await client.json("PATCH", `/api/v1/runs/${root.id}`, { end_time: root.end_time });

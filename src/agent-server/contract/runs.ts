@@ -71,7 +71,7 @@ const waitQuery = z.object({
 const streamQuery = waitQuery.extend({
   namespace: repeated(z.string()).optional().openapi({
     description:
-      "Returns only events whose names end with one of these namespaces, for example `study:73030c8b-...`. An empty value selects the events of the root graph. `metadata`, `error` and `gap` events are always returned.",
+      "Returns only events whose namespace, the part of their name after the first `|`, is one of these, for example `study:73030c8b-...`. An empty value selects events without a namespace: those of the root graph, and all `messages/*` events. `metadata`, `error` and `gap` events are always returned.",
   }),
 });
 

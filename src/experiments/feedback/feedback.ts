@@ -105,12 +105,11 @@ async function storeFeedback(
 
 /** Locks the session of the target. While this waits for a lock, the run can be stored, or move to another session. */
 async function lockTarget(tx: Tx, caller: Workspace, body: FeedbackCreate): Promise<FeedbackTarget> {
+  await lockArrivals(tx, caller, [body], new Set());
   const find = async () => feedbackTarget(tx, caller, body, await runsOfFeedback(tx, caller, [body]));
-  let locked: number | undefined;
-  for (let target = await find(); ; target = await find()) {
+  for (let target = await find(), locked = 0; ; target = await find()) {
     if (target.experiment_no === locked) return target;
-    if (target.experiment_no === 0) await awaitArrivals(tx, caller.tenant_id);
-    else if (!(await lockExperiment(tx, target.experiment_no))) throw new ApiError("session_not_found");
+    if (!(await lockExperiment(tx, target.experiment_no))) throw new ApiError("session_not_found");
     locked = target.experiment_no;
   }
 }

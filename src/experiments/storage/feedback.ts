@@ -21,7 +21,7 @@ const ARRIVAL_LOCKS = sql.lit(20_244);
 /** Called before runs are stored; see {@link awaitArrivals}. */
 export async function announceArrivals(tx: Tx, tenant_id: string): Promise<void> {
   if (tx.dialect.name === "sqlite") return;
-  await tx.run(sql`select pg_advisory_xact_lock_shared(${ARRIVAL_LOCKS}, hashtext(${tenant_id}))`.compile(tx.k));
+  await tx.enqueue(sql`select pg_advisory_xact_lock_shared(${ARRIVAL_LOCKS}, hashtext(${tenant_id}))`.compile(tx.k));
 }
 
 /**

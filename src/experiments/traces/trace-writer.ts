@@ -113,8 +113,11 @@ export class TraceWriter {
     const isPlaced = run.is_provisional === 0;
     if (position && position.dotted_order.length > MAX_ORDER_CHARS) throw invalidOrder("the run is nested too deeply");
     if (position && isPlaced && (position.trace_id !== run.trace_id || position.parent_run_id !== run.parent_run_id)) {
-      // A position without a known parent is provisional, so the stored position is kept.
-      if (!position.is_provisional) throw invalidOrder("the trace and the parent of a run cannot be changed");
+      // The stored position is kept if the parent is unknown, or if the request also moves the root and, with it, this run.
+      const root = this.#drafts.get(run.trace_id);
+      const isMoving = position.parent_run_id === run.parent_run_id && root && this.#placeOf(root);
+      if (!position.is_provisional && !isMoving)
+        throw invalidOrder("the trace and the parent of a run cannot be changed");
     } else if (position && !isPlaced) Object.assign(run, columnsOf(position));
     else if (operation.kind === "post" && !isPlaced && run.parent_run_id === null) run.is_provisional = 0;
     if (session_no !== undefined && (!isPosted(run) || !hasSession(run))) {

@@ -58,7 +58,7 @@ export function delta(value: Maybe, format: (value: Maybe) => string = number): 
 /** Formats a fraction as a percentage: `0.04 %`, `12.3 %`, `100 %`. Only 0 is `0 %`, and only 1 is `100 %`. */
 export function percent(share: Maybe): string {
   if (isMissing(share)) return DASH;
-  if (share > 0.9995 && share < 1) return ">99.9 %";
+  if (share >= 0.9995 && share < 1) return ">99.9 %";
   return `${withMinus((Math.abs(share) < 0.01 ? TWO_DIGITS : ONE_DECIMAL).format(share * 100))} %`;
 }
 

@@ -22,16 +22,18 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
   const change = <Key extends keyof Draft>(key: Key, value: Draft[Key]) =>
     setChanges((before) => ({ ...before, [key]: value }));
   const saving = useMutation({
-    mutationFn: () => api.patch<Assistant>(`/assistants/${assistant_id}`, changesOf(draft, assistant)),
-    onSuccess: async (saved) => {
-      setChanges((now) => (now === changes ? {} : now));
+    mutationFn: (sent: Partial<Draft>) =>
+      api.patch<Assistant>(`/assistants/${assistant_id}`, changesOf({ ...assistant, ...sent }, assistant)),
+    onSuccess: async (saved, sent) => {
+      // Keeps what was changed while it was saved.
+      setChanges((now) => (now === sent ? {} : now));
       toast(`Saved as version ${saved.version}`);
       client.setQueryData(assistantQuery(assistant_id).queryKey, saved);
       await client.invalidateQueries(assistantsQuery);
     },
   });
   return (
-    <form onSubmit={submits(() => saving.mutate())} className="grid max-w-3xl gap-6">
+    <form onSubmit={submits(() => saving.mutate(changes))} className="grid max-w-3xl gap-6">
       <div className="grid gap-3">
         <Field label="Name">
           {(props) => (
