@@ -48,8 +48,8 @@ class _OpenMessage:
     blocks: list[_Block] = field(default_factory=list)
 
     def event(self, data: Message) -> MessageEvent:
-        # Clients assign events to concurrent messages by `message_id`.
-        return MessageEvent(self.namespace, self.node, {**data, "message_id": self.id})
+        # The Python client assigns events to concurrent messages by `message_id`, the JavaScript client by `run_id`.
+        return MessageEvent(self.namespace, self.node, {**data, "message_id": self.id, "run_id": self.id})
 
 
 class MessageBlocks:

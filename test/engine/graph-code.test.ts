@@ -8,6 +8,7 @@ import { until } from "../support/until.ts";
 
 const GRAPHS = `
 import { existsSync, writeFileSync } from "node:fs";
+import { runInNewContext } from "node:vm";
 import { AIMessage } from "@langchain/core/messages";
 import { Annotation, entrypoint, interrupt, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 
@@ -37,6 +38,18 @@ export const unmade = (config) => {
   throw new Error(config.configurable?.reason);
 };
 
+export const foreign = new StateGraph(Answers)
+  .addNode("throw", () => runInNewContext("throw new TypeError('x is not a list')"))
+  .addEdge("__start__", "throw").compile();
+
+const Notes = Annotation.Root({ notes: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }), own: Annotation });
+export const researcher = new StateGraph(Notes)
+  .addNode("note", ({ notes }) => ({ notes: ["note"], own: notes.length }))
+  .addEdge("__start__", "note").compile({ checkpointer: true });
+export const supervisor = new StateGraph(Annotation.Root({ own: Annotation }))
+  .addNode("researcher", researcher)
+  .addEdge("__start__", "researcher").compile();
+
 export const functional = entrypoint({ name: "functional", checkpointer: false }, async () => [interrupt("go on?"), "end"]);
 `;
 
@@ -47,11 +60,15 @@ describe("the code of a graph", () => {
   let project: TestProject;
   let api: Scenario;
   beforeAll(async () => {
-    const names = ["nested", "blocks", "hanging", "unmade", "functional"].map((name) => [name, `./graphs.mjs:${name}`]);
-    const graphs = { ...Object.fromEntries(names), one: "./one.mjs:graph" };
+    const names = ["nested", "blocks", "hanging", "unmade", "functional", "foreign", "researcher", "supervisor"].map(
+      (name) => [name, `./graphs.mjs:${name}`],
+    );
+    const graphs = { ...Object.fromEntries(names), one: "./one.mjs:graph", typed: "./typed.mts:graph" };
     project = createProject({
       "graphs.mjs": GRAPHS,
       "one.mjs": oneNodeGraph("one"),
+      "typed.mts": 'import { graph } from "./nodes.mts"; export { graph };',
+      "nodes.mts": `import { RunnableConfig } from "@langchain/core/runnables"; ${oneNodeGraph("typed")} export type Config = RunnableConfig;`,
       "langgraph.json": JSON.stringify({ graphs }),
     });
     api = await Scenario.start("sqlite", { N_JOBS_PER_WORKER: "1" }, { config: project.config, inline: false });
@@ -110,6 +127,23 @@ describe("the code of a graph", () => {
       await api.wait(thread_id, { assistant_id: "unmade", input: {}, config });
       expect(await api.thread(thread_id)).toMatchObject({ status: "error", error: { message: reason } });
     }
+  });
+
+  it("can import an interface without the word type in a module that a graph imports", async () => {
+    expect(await api.call("POST", "/runs/wait", { assistant_id: "typed", input: {} })).toEqual({ answer: "typed" });
+  });
+
+  it("can be a graph and part of another one, which keeps the history that it was compiled with", async () => {
+    const thread_id = await api.newThread();
+    const own = async () => (await api.wait(thread_id, { assistant_id: "supervisor", input: {} })).own;
+    const notes = [await own(), await own()];
+    await api.call("POST", "/runs/wait", { assistant_id: "researcher", input: {} });
+    expect([...notes, await own()]).toEqual([0, 1, 2]);
+  });
+
+  it("can throw an error of another realm", async () => {
+    const output = await api.call("POST", "/runs/wait", { assistant_id: "foreign", input: {} });
+    expect(output.__error__).toEqual({ error: "TypeError", message: "x is not a list" });
   });
 
   it("can hang in a factory, and keeps no slot once its run is cancelled", async () => {

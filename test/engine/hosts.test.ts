@@ -31,6 +31,17 @@ describe.each(databases)("graph hosts on %s", (database) => {
   const statusOf = async ({ thread_id, run_id }: { thread_id: string; run_id: string }) =>
     (await service.request("GET", `/threads/${thread_id}/runs/${run_id}`)).body.status;
 
+  it("a promise that a node loses and that is rejected ends no run", async () => {
+    await start();
+    const run = await create("loses", { items: [] });
+    expect((await join(run)).body.items).toEqual(["kept"]);
+    expect((await service.request("GET", `/threads/${run.thread_id}/runs/${run.run_id}`)).body.status).toBe("success");
+    const answer = await service.request("GET", `/threads/${run.thread_id}/runs/${run.run_id}/stream`, undefined, {
+      "last-event-id": "-1",
+    });
+    expect(parseSse(answer.text)[0]?.data).toMatchObject({ attempt: 1 });
+  });
+
   it("a run that a blocked host has not begun moves to another host, and is announced once", async () => {
     await start({}, { host_silent_ms: 300 });
     const blocked = await create("blocks", { ms: 3_000, items: [] });
@@ -46,6 +57,7 @@ describe.each(databases)("graph hosts on %s", (database) => {
   it.each([
     ["calls process.exit", "exits", "process.exit(7)"],
     ["throws an error that nobody catches", "throws", "nobody catches this"],
+    ["throws null, which nobody catches", "throwsNull", "uncaught: null"],
   ])("a node that %s ends its own run with an error; its neighbours succeed", async (_, graph_id, reason) => {
     await start();
     const neighbour = await create("steps", { ms: 400, items: [] });

@@ -171,6 +171,15 @@ describe.each(databases)("the thread protocol on %s", (database) => {
     expect(rootEvents(await eventsOf(other, {}, 2)).at(-1)).toBe("completed");
   });
 
+  it("names the message in each of its events for the clients of both languages", async () => {
+    const thread_id = await api.newThread();
+    await start(thread_id, "talk", { messages: [{ role: "user", content: "?" }] });
+    const messages = of(await eventsOf(thread_id), "messages").map(({ params }) => params.data);
+    expect(messages.length).toBeGreaterThan(3);
+    for (const { message_id, run_id } of messages)
+      expect([message_id, run_id]).toEqual([expect.any(String), message_id]);
+  });
+
   it("shows runs of the run API, and its runs to clients of the run API", async () => {
     const thread_id = await api.newThread();
     const run = { assistant_id: "chain", input: { steps: ["in"] }, stream_mode: ["values", "updates"] };

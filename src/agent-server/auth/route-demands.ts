@@ -8,6 +8,7 @@ import { appRunRoutes } from "../contract/app-runs.ts";
 import { appThreadRoutes } from "../contract/app-threads.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import { itemPut, itemSearch, namespaceList } from "../contract/store.ts";
+import { withCommand } from "../contract/thread-protocol.ts";
 import type { AuthEvent } from "../graph-hosts/auth-queries.ts";
 import { threadIdOf } from "../protocols/ag-ui/run-request.ts";
 
@@ -104,7 +105,7 @@ const sendCommand: Rule = ({ params, body }) => {
   const apply = (parts: Parts, value: JsonObject) => ({
     body: { ...body, params: withMetadata({ ...parts, body: command }, value).body },
   });
-  return [readAssistant(command), { ...runDemand(command, params.thread_id), apply }];
+  return [readAssistant(command), { ...runDemand(withCommand(command), params.thread_id), apply }];
 };
 
 const deleteAssistant: Rule = ({ params, query }) => [

@@ -10,6 +10,7 @@ import {
   withDefault,
 } from "../../platform/contract/fields.ts";
 import { routeGroup } from "../../platform/contract/operation.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { command, runCreate } from "./run-schemas.ts";
 
 /** The fields and names are those of the package `@langchain/protocol`. */
@@ -46,6 +47,12 @@ export const protocolCommand = z
   })
   .openapi("ProtocolCommand");
 export type ProtocolCommand = z.output<typeof protocolCommand>;
+
+/** Returns the parameters of `run.start` with the command that RemoteGraph sends as the input. */
+export function withCommand(params: JsonObject): JsonObject {
+  const { input } = params;
+  return isObject(input) && input.lg_name === "Command" ? { ...params, input: null, command: input } : params;
+}
 
 const interruptResponse = z.object({ interrupt_id: z.string().min(1), response: z.unknown() });
 

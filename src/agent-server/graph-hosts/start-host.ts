@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { Worker } from "node:worker_threads";
 import type { FromHost, GraphHost, HostListener, HostSetup, StartHost, ToHost } from "./host.ts";
 
@@ -29,9 +30,11 @@ export const startInThread =
     worker.on("message", (messages: FromHost[]) => {
       for (const message of messages) listener.onMessage(message);
     });
-    worker.on("error", (error) => {
+    // The graph's code can throw anything, such as null.
+    worker.on("error", (error: unknown) => {
+      const { code, message } = (error ?? {}) as { code?: string; message?: string };
       reason =
-        (error as { code?: string }).code === "ERR_WORKER_OUT_OF_MEMORY" ? outOfMemory(memory_mb) : error.message;
+        code === "ERR_WORKER_OUT_OF_MEMORY" ? outOfMemory(memory_mb) : (message ?? `uncaught: ${inspect(error)}`);
     });
     worker.on("exit", (code) => {
       if (!isTerminating) listener.onExit(reason ?? exitedWith(code));
@@ -55,8 +58,13 @@ const exitedWith = (code: number): string => `the graph's code called process.ex
 const STDERR_CHARS = 4_000;
 
 /** The error that ended a process: Node.js writes its stack, and its own version at the end. */
-const uncaughtError = (errors: string): string | undefined =>
-  errors.trimEnd().endsWith(`Node.js ${process.version}`) ? /^\w*Error: (.*)/m.exec(errors)?.[1] : undefined;
+function uncaughtError(errors: string): string | undefined {
+  if (!errors.trimEnd().endsWith(`Node.js ${process.version}`)) return undefined;
+  const [, message] = /^\w*Error: (.*)/m.exec(errors) ?? [];
+  if (message !== undefined) return message;
+  const [, value] = /^ *\^\n(.+)/m.exec(errors) ?? [];
+  return value && `uncaught: ${value}`;
+}
 
 /** Starts hosts in processes with a heap limit in MB, so that nothing that a graph does can end the process of the service. */
 export const startInProcess =

@@ -46,6 +46,8 @@ export function mergeRequest(
     configurable: {
       ...withoutReserved(base.configurable),
       ...withoutReserved(request.config.configurable),
+      // Only the request selects the checkpoint to start from, which is checked when the run is accepted.
+      checkpoint_id: undefined,
       ...checkpointKeys(request),
       ...tracingKeys(request),
       run_id: run.run_id,

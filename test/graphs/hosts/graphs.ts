@@ -65,6 +65,21 @@ export const throws = oneNode(async () => {
   return pause(60_000) as never;
 });
 
+/** Throws null, which nobody catches. */
+export const throwsNull = oneNode(async () => {
+  setImmediate(() => {
+    throw null;
+  });
+  return pause(60_000) as never;
+});
+
+/** Loses a promise that is rejected. */
+export const loses = oneNode(async () => {
+  void Promise.reject(new TypeError("lost"));
+  await pause(50);
+  return { items: ["kept"] };
+});
+
 /** Ends its thread; says which process it has for itself, and holds it for `ms`. */
 export const leaves = oneNode(async ({ ms = 0 }, config) => {
   if (!isMainThread) process.exit(7);

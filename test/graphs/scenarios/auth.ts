@@ -45,6 +45,7 @@ export const auth = new Auth()
     $or: [{ owner: identity }, { readers: { $contains: identity } }, { $and: [{ public: { $eq: "yes" } }] }],
   }))
   .on("threads:create_run", ({ value, user: { identity } }) => {
+    if (identity === "careful" && value.kwargs?.command) throw new HTTPException(403, { message: "No commands" });
     value.metadata = { ...value.metadata, owner: identity, assistant_seen: value.assistant_id };
     return { owner: identity };
   })

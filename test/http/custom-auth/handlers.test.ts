@@ -48,6 +48,18 @@ describe("handlers of an authentication module", () => {
     expect((await call(requestState)).error).toMatchObject({ code: -32602 });
   });
 
+  it("see a command that a client of the thread protocol sends as an input", async () => {
+    const careful = bearer("careful");
+    const thread_id = await newThread(careful);
+    const input = { lg_name: "Command", goto: ["c"], update: { steps: ["x"] } };
+    const start = async (given: object) => {
+      const body = { id: 1, method: "run.start", params: { assistant_id: "chain", input: given } };
+      return (await api.send("POST", `/threads/${thread_id}/commands`, body, careful)).status;
+    };
+    expect(await start(input)).toBe(403);
+    expect(await start({ steps: [] })).toBe(200);
+  });
+
   it("give the graph the user, and keep it out of the record of the run", async () => {
     const thread_id = await newThread(alice);
     const body = { assistant_id: "inspect", input: {}, config: { configurable: { langgraph_auth_user: "mallory" } } };

@@ -86,12 +86,13 @@ function refusedLanguage(
 /** Returns the error of a run whose starting checkpoint was removed after the run was accepted, by the rollback of the run that wrote it. */
 async function refusedCheckpoint(
   read: Tx,
-  { tenant_id, thread_id, run_id, epoch }: RunRow,
+  { tenant_id, thread_id, run_id, epoch, temporary }: RunRow,
   head: CheckpointData | null,
   { config: { configurable = {} } }: RunKwargs,
 ): Promise<ResumeRefusal | undefined> {
   const { checkpoint_id, checkpoint_ns = "" } = configurable;
-  if (typeof checkpoint_id !== "string") return undefined;
+  // The thread of a stateless run has no earlier checkpoint, and its id is not checked when the run is accepted.
+  if (typeof checkpoint_id !== "string" || checkpoint_id === "" || temporary) return undefined;
   // After a lost claim, the run continues from its own checkpoint.
   if (epoch > 1 && head && (JSON.parse(head.metadata) as { run_id?: string }).run_id === run_id) return undefined;
   if (await findCheckpoint(read, { thread_id, checkpoint_ns: String(checkpoint_ns), checkpoint_id })) return undefined;

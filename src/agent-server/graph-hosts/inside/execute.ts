@@ -14,7 +14,7 @@ import { openTasks, readSummary, startConfig, stateAtBreakpoint } from "./state.
 import { StreamedState, StreamTranslator, sourceModes } from "./stream-modes.ts";
 import { PROTOCOL_MODES, type ProtocolEvent, ThreadProtocolTranslator, withMessageBlocks } from "./thread-protocol.ts";
 import { type TracedExecution, tracingCallbacks } from "./tracer.ts";
-import { toWire } from "./wire.ts";
+import { isError, toWire } from "./wire.ts";
 
 export class RunControls {
   readonly #controller = new AbortController();
@@ -292,7 +292,7 @@ async function failed(
 }
 
 function describeError(error: unknown): { name: string; message: string } {
-  if (error instanceof Error) return { name: error.name, message: error.message };
+  if (isError(error)) return { name: error.name, message: error.message };
   return { name: "Error", message: typeof error === "string" ? error : safeWire(error) };
 }
 

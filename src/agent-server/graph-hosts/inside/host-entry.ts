@@ -46,5 +46,8 @@ function runInProcess(): void {
   });
 }
 
+// The run that has lost a promise may have succeeded, and the host executes other runs. The console writes to their logs.
+process.on("unhandledRejection", (error) => console.error("unhandled rejection:", error));
+
 if (parentPort) runInThread(parentPort);
 else runInProcess();

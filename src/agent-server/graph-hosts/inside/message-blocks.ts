@@ -188,9 +188,9 @@ function startOf(message: Message, { langgraph_node, ls_provider, ls_model_name 
 const withoutEmpty = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null));
 
-/** Clients assign events to concurrent messages by `message_id`. */
+/** The Python client assigns events to concurrent messages by `message_id`, the JavaScript client by `run_id`. */
 const eventOf = ({ id, namespace, node }: OpenMessage, data: MessageEvent["data"]): MessageEvent => ({
   namespace,
   node,
-  data: { ...data, message_id: id },
+  data: { ...data, message_id: id, run_id: id },
 });

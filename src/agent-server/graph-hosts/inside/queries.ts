@@ -22,7 +22,7 @@ import { embed } from "./loading/embeddings.ts";
 import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, FactoryRuntime, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
 import { summarize, toConfigurable, toThreadState } from "./state.ts";
-import { toWire } from "./wire.ts";
+import { isError, toWire } from "./wire.ts";
 
 type QueryMessage = Extract<ToHost, { type: "query" }>;
 /** Encryption modules are loaded by Python hosts only. */
@@ -43,7 +43,7 @@ export async function runQuery(
       value: await (isForApp ? app_server.answer(query) : resultOf(query as Answered, graphs)),
     };
   } catch (error) {
-    const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+    const { name, message } = isError(error) ? error : { name: "Error", message: String(error) };
     return { type: "query_result", id, error: { name, message } };
   }
 }

@@ -1,3 +1,4 @@
+import { types } from "node:util";
 /**
  * Converts a value to JSON text for the API. Messages become flat objects with all their fields, null or empty where unset.
  *
@@ -21,7 +22,7 @@ function flatten(value: unknown, ancestors: object[]): unknown {
 function flattenObject(value: object, ancestors: object[]): unknown {
   if (Array.isArray(value)) return flattenItems(value, ancestors);
   if (isMessage(value)) return flattenFields(flatMessage(value), ancestors);
-  if (value instanceof Error) return { error: value.name, message: value.message };
+  if (isError(value)) return { error: value.name, message: value.message };
   if (value instanceof Map || value instanceof Set) return flattenItems([...value], ancestors);
   if (typeof (value as { toJSON?: unknown }).toJSON === "function")
     return flatten((value as { toJSON(): unknown }).toJSON(), ancestors);
@@ -82,3 +83,6 @@ function flatMessage(message: Message): Record<string, unknown> {
   for (const field of OPTIONAL) if (message[field] !== undefined) flat[field] = message[field];
   return flat;
 }
+
+/** Also for errors of a `vm` context, which have a class of their own. */
+export const isError = (value: unknown): value is Error => value instanceof Error || types.isNativeError(value);

@@ -14,6 +14,7 @@ import {
   responseParams,
   stateParams,
   treeParams,
+  withCommand,
 } from "../../contract/thread-protocol.ts";
 import { PROTOCOL_PREFIX } from "../../graph-hosts/host.ts";
 import type { Runs } from "../../runs/runs.ts";
@@ -99,10 +100,7 @@ export class ThreadCommands {
       throw new CommandError("invalid_argument", `"${useless}" has no effect in the thread protocol: remove it.`);
     const { multitaskStrategy, ...fields } = params;
     const multitask_strategy = fields.multitask_strategy ?? multitaskStrategy;
-    const { input } = fields;
-    // RemoteGraph sends a command as the input.
-    const given = isObject(input) && input.lg_name === "Command" ? { input: null, command: input } : { input };
-    const body = adapt(parsed(runCreate, { ...fields, ...given, multitask_strategy, if_not_exists: "create" }));
+    const body = adapt(parsed(runCreate, { ...withCommand(fields), multitask_strategy, if_not_exists: "create" }));
     const run = await this.#runs.createFor(caller, thread_id, body, async (tx) => {
       const thread = await this.#lock(tx, caller, thread_id);
       const resumes = body.input !== null && thread?.status === "interrupted" && interruptIdsOf(thread).length > 0;

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { BaseCheckpointSaver, BaseStore, Pregel } from "@langchain/langgraph";
@@ -117,9 +118,11 @@ export async function loadGraphs(
         typeof value === "function"
           ? compile(await (value as Factory)(config, runtime), graph_id)
           : (value as CompiledGraph);
+      // A copy, because another graph may contain the graph, where LangGraph reads the true or false with which it was compiled.
+      const own = typeof graph.checkpointer === "boolean" ? graph.withConfig({}) : graph;
       // Replaces the checkpointer and the store with which the graph was compiled: the service stores state and items.
-      Object.assign(graph, persistences.get(library));
-      return { graph, library };
+      Object.assign(own, persistences.get(library));
+      return { graph: own, library };
     },
   };
 }
@@ -132,19 +135,19 @@ type ImportFile = (file: string) => Promise<Imported>;
  */
 export function importerFor(project_dir: string): ImportFile {
   let tsx: Promise<void> | undefined = usesPathAliases(project_dir) ? registerTsx(project_dir) : undefined;
-  const failed = new Set<string>();
+  let failed = false;
   return async (file) => {
     const hadTsx = tsx !== undefined;
     await tsx;
     const { href } = pathToFileURL(file);
-    // Uses another URL, because Node.js caches the failure under the original one.
-    if (failed.has(href)) return importModule(`${href}${RETRY_QUERY}`);
+    // Uses other URLs, because Node.js caches the failure under the original ones, of which later graphs may import some.
+    if (failed) return importModule(`${href}${RETRY_QUERY}`);
     try {
       return await importModule(href);
     } catch (error) {
       // A retry is safe: Node could not parse or link the module, so none of its code has run.
       if (hadTsx || !isLinkError(error)) throw error;
-      failed.add(href);
+      failed = true;
       tsx ??= registerTsx(project_dir);
       await tsx;
       return importModule(`${href}${RETRY_QUERY}`);
@@ -153,6 +156,7 @@ export function importerFor(project_dir: string): ImportFile {
 }
 
 const RETRY_QUERY = "?full";
+const PROJECT_TYPESCRIPT = /^file:(?!.*\/node_modules\/)[^?]*\.[mc]?tsx?$/;
 
 /** Returns the message of a load error without the parts that this module and Node add. */
 function reasonOf(error: unknown, project_dir: string): string {
@@ -191,6 +195,15 @@ async function registerTsx(project_dir: string): Promise<void> {
   const tsconfig = join(project_dir, "tsconfig.json");
   esm.register(existsSync(tsconfig) ? { tsconfig } : {});
   cjs.register();
+  registerHooks({
+    resolve(specifier, context, next) {
+      const { parentURL, conditions } = context;
+      const found = next(specifier, context);
+      const isRetry =
+        parentURL?.endsWith(RETRY_QUERY) && conditions?.includes("import") && PROJECT_TYPESCRIPT.test(found.url);
+      return isRetry ? { ...found, url: `${found.url}${RETRY_QUERY}` } : found;
+    },
+  });
 }
 
 async function importGraph(graph: ModuleExport, importFile: ImportFile) {
