@@ -104,13 +104,16 @@ export class Access implements BackgroundService {
   /**
    * Like {@link admit}, but returns undefined if there is no valid key or JWT, or if a JWT does not determine a workspace: the users of a
    * project may have the same identity provider, without being members of a workspace.
+   *
+   * @param options `refuses_members`: throws for the JWT of a member of several workspaces, as {@link admit} does
    */
-  async admitIfValid(credentials: Credentials): Promise<Admission | undefined> {
+  async admitIfValid(credentials: Credentials, { refuses_members = false } = {}): Promise<Admission | undefined> {
     try {
       return await this.admit(credentials);
     } catch (error) {
-      if (error instanceof ApiError && NOT_ADMITTED.has(error.code)) return undefined;
-      throw error;
+      if (!(error instanceof ApiError) || !NOT_ADMITTED.has(error.code)) throw error;
+      if (refuses_members && error.code === "workspace_needed") throw error;
+      return undefined;
     }
   }
 

@@ -112,6 +112,7 @@ export class OidcIssuer {
   async #rediscover(): Promise<void> {
     try {
       const found = await this.#discover();
+      await found.reload();
       this.#keys = Promise.resolve(found);
     } catch {
       // The next JWT that needs it tries again.
@@ -121,7 +122,7 @@ export class OidcIssuer {
   }
 
   /** Loads the metadata (OpenID Connect Discovery 1.0, section 4). Private networks are allowed: the operator configures the issuer. */
-  async #discover(): Promise<JWTVerifyGetKey> {
+  async #discover(): Promise<ReturnType<typeof createRemoteJWKSet>> {
     const { issuer } = this.#settings;
     const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
     const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });

@@ -179,9 +179,11 @@ export class DeploymentFront {
    * if only one of them is a credential of this service.
    */
   async #admitIfKnown({ api_key, bearer, tenant_id }: Credentials): Promise<Admission | undefined> {
-    const { access } = this.#options;
-    const first = await access.admitIfValid({ api_key, bearer, tenant_id });
-    return first ?? (api_key && bearer ? access.admitIfValid({ api_key: undefined, bearer, tenant_id }) : undefined);
+    // A JWT that is valid for this service is never forwarded, also if it does not determine a workspace.
+    const admit = (credentials: Credentials) =>
+      this.#options.access.admitIfValid(credentials, { refuses_members: true });
+    const first = await admit({ api_key, bearer, tenant_id });
+    return first ?? (api_key && bearer ? admit({ api_key: undefined, bearer, tenant_id }) : undefined);
   }
 
   async #find({ slug }: DeploymentAddress): Promise<Deployment | undefined> {

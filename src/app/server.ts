@@ -51,6 +51,8 @@ export function createHttpServer({ fetch, front }: ServerOptions, upgrades = new
       (await answer(request, outgoing as ServerResponse, fetch)) ?? RESPONSE_ALREADY_SENT,
   );
   const options = {
+    // Some methods of the clients send up to 1,000 ids in the query: 49 kB.
+    maxHeaderSize: 64 * 1024,
     headersTimeout: 15_000,
     requestTimeout: 300_000,
     // Longer than the usual 60 s of load balancers, so that they close idle connections first: a request that arrives while the server

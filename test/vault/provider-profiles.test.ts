@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { profileOf } from "../../src/access/oauth/provider-profiles.ts";
+import { grantedScopes, profileOf } from "../../src/access/oauth/provider-profiles.ts";
 import type { ProviderRow } from "../../src/access/storage/schema.ts";
 import { openToken } from "../../src/access/tokens/token-secret.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
@@ -184,5 +184,11 @@ describe("providers that differ", () => {
     expect(plain.sent.get("code_challenge_method")).toBe("plain");
     expect(plain.form.code_verifier).toBe(plain.sent.get("code_challenge"));
     expect(plain.form.code_verifier).toMatch(/^[\w-]{43}$/);
+  });
+
+  it("count scopes that GitHub leaves out, because a granted one contains them", () => {
+    const github = profileOf({ provider_type: null, token_url: "https://github.com/login/oauth/access_token" });
+    const granted = grantedScopes("user,gist", ["user", "user:email", "gist", "repo"], github);
+    expect(granted).toEqual(["user", "gist", "user:email"]);
   });
 });

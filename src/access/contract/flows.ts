@@ -76,6 +76,8 @@ const returnedQuery = z.object({
   error_description: optional(text),
 });
 
+const issuer = optional(text).openapi({ description: "Issuer of the response (RFC 9207)." });
+
 const Connected = z.object({ status: z.literal("connected"), provider_id: z.string() }).openapi("OAuthConnected");
 
 export const McpDiscoverRequest = z
@@ -130,9 +132,7 @@ export const flowRoutes = {
     summary: "OAuth redirect URI for browsers",
     request: {
       params: providerParams,
-      query: returnedQuery.extend({
-        iss: optional(text).openapi({ description: "Issuer of the response (RFC 9207)." }),
-      }),
+      query: returnedQuery.extend({ iss: issuer }),
     },
     responses: { ...page, ...refusals() },
   }),
@@ -142,7 +142,15 @@ export const flowRoutes = {
     summary: "Complete an authorization with the query parameters of the redirect",
     request: {
       params: providerParams,
-      body: jsonBody(z.object({ code: text, state: text }).openapi("OAuthCallback")),
+      body: jsonBody(
+        returnedQuery
+          .extend({ state: text, iss: issuer })
+          .refine(({ code, error }) => code !== undefined || error !== undefined, {
+            path: ["code"],
+            message: "is required, unless the redirect contains an error",
+          })
+          .openapi("OAuthCallback"),
+      ),
     },
     responses: { 200: jsonResponse(Connected, "The token is stored."), ...refusals(400) },
   }),

@@ -7,6 +7,8 @@ const STANDARD = {
   scope_separator: " " as " " | ",",
   /** Whether commas also separate the scopes in a response. */
   comma_separated_scopes: false,
+  /** Scopes that contain others, which the provider leaves out of the granted scopes. */
+  implied_scopes: {} as Readonly<Record<string, readonly string[]>>,
   /** Scopes that are added to every request, because the provider otherwise issues no refresh token. */
   required_scopes: [] as readonly string[],
   /** Whether the code exchange and the refresh also send the scopes. */
@@ -31,7 +33,26 @@ export type ProviderProfile = Readonly<typeof STANDARD>;
 const PROFILES: readonly { type?: string; hosts: RegExp; profile: Partial<ProviderProfile> }[] = [
   {
     hosts: /^github\.com$/,
-    profile: { comma_separated_scopes: true, permanent_errors: ["bad_refresh_token"], revocation: "github" },
+    profile: {
+      comma_separated_scopes: true,
+      permanent_errors: ["bad_refresh_token"],
+      revocation: "github",
+      // GitHub's documentation, "Scopes for OAuth apps", "Normalized scopes".
+      implied_scopes: {
+        user: ["read:user", "user:email", "user:follow"],
+        repo: ["repo:status", "repo_deployment", "public_repo", "repo:invite", "security_events"],
+        "admin:repo_hook": ["write:repo_hook", "read:repo_hook"],
+        "write:repo_hook": ["read:repo_hook"],
+        "admin:org": ["write:org", "read:org"],
+        "write:org": ["read:org"],
+        "admin:public_key": ["write:public_key", "read:public_key"],
+        "write:public_key": ["read:public_key"],
+        "admin:gpg_key": ["write:gpg_key", "read:gpg_key"],
+        "write:gpg_key": ["read:gpg_key"],
+        "write:packages": ["read:packages"],
+        project: ["read:project"],
+      },
+    },
   },
   {
     type: "slack",
@@ -71,8 +92,8 @@ export function profileOf({
 const UNLISTED_SCOPES = new Set(["openid", "profile", "email", "offline_access"]);
 
 /**
- * Returns the scopes in the response plus the requested OpenID Connect scopes; all requested scopes if the response has none (RFC 6749,
- * section 5.1).
+ * Returns the scopes in the response plus the requested OpenID Connect scopes and the requested scopes that a granted one contains; all
+ * requested scopes if the response has none (RFC 6749, section 5.1).
  *
  * @param text `scope` of the response
  */
@@ -83,5 +104,7 @@ export function grantedScopes(
 ): string[] {
   const granted = (text ?? "").split(profile.comma_separated_scopes ? /[\s,]+/ : /\s+/).filter(Boolean);
   if (granted.length === 0) return [...requested];
-  return [...new Set([...granted, ...requested.filter((scope) => UNLISTED_SCOPES.has(scope))])];
+  const implied = new Set(granted.flatMap((scope) => profile.implied_scopes[scope] ?? []));
+  const isUnlisted = (scope: string) => UNLISTED_SCOPES.has(scope) || implied.has(scope);
+  return [...new Set([...granted, ...requested.filter(isUnlisted)])];
 }

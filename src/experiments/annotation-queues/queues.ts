@@ -29,7 +29,7 @@ import { addSessionRuns } from "./items.ts";
 
 export const annotationQueueOperations = ({ read, write }: Database) => ({
   async list(caller: Caller, query: QueueQuery): Promise<(AnnotationQueue & { total_runs: number })[]> {
-    if (query.queue_type === "pairwise") return [];
+    if (query.queue_type === "pairwise" || query.assigned_to_me) return [];
     const rows = await listQueues(read, caller.tenant_id, query);
     const sizes = await queueSizes(
       read,
@@ -41,7 +41,7 @@ export const annotationQueueOperations = ({ read, write }: Database) => ({
   },
 
   async overview(caller: Caller, query: QueueQuery): Promise<QueueOverview[]> {
-    if (query.queue_type === "pairwise") return [];
+    if (query.queue_type === "pairwise" || query.assigned_to_me) return [];
     const rows = await listQueues(read, caller.tenant_id, query);
     const numbers = rows.map(({ queue_no }) => queue_no);
     const counts = await countSections(read, caller.tenant_id, numbers, caller.user_id);

@@ -156,3 +156,14 @@ export const unsupported = (isUnset: (value: unknown) => boolean, message: strin
   z.unknown().superRefine((input, context) => {
     if (input !== undefined && input !== null && !isUnset(input)) context.addIssue({ code: "custom", message, input });
   });
+
+/** A field or parameter that has no effect. */
+export const refused = (message: string) => optional(z.string().refine(() => false, message));
+
+/** Filters of LangSmith that the v2 queries do not have. */
+export const unsupportedFilters = {
+  sem_filter: refused("is not supported: use `filter`"),
+  ai_search: refused("is not supported: use `filter`"),
+  min_feedback_modified_at: refused("is not supported: use `filter`"),
+  max_feedback_modified_at: refused("is not supported: use `filter`"),
+};

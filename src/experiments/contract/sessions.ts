@@ -14,6 +14,7 @@ import {
   metadataQuery,
   nullableTime,
   paging,
+  refused,
   time,
   timeText,
   usage,
@@ -92,6 +93,12 @@ const SessionQuery = z.object({
   reference_dataset: uuids.optional(),
   reference_free: queryBoolean.optional(),
   metadata: metadataQuery.optional(),
+  dataset_version: z
+    .string()
+    .optional()
+    .describe(
+      "Returns only experiments with this value as `dataset_version` in their metadata, where the clients write it.",
+    ),
   include_stats: queryFlag("Whether to include the statistics. If false, they are null."),
   facets: queryFlag("Whether to include `run_facets`. Requires `include_stats`."),
   sort_by: z
@@ -166,7 +173,10 @@ export const sessionRoutes = {
     summary: "Get an experiment with its statistics",
     request: {
       params: sessionParams,
-      query: z.object({ include_stats: queryBoolean.default(true).openapi({ default: true }) }),
+      query: z.object({
+        include_stats: queryBoolean.default(true).openapi({ default: true }),
+        stats_start_time: refused("is not supported: the statistics cover all runs"),
+      }),
     },
     responses: { 200: jsonResponse(Session, "The experiment."), ...errors(404) },
   }),

@@ -15,7 +15,7 @@ import type { FeedbackConfigRow } from "../storage/schema.ts";
 /** Operations on feedback configs: the meaning of a key, and whether lower scores are better. */
 export const feedbackConfigOperations = ({ read, write }: Database) => ({
   async list({ tenant_id }: Caller, query: KeyConfigQuery): Promise<KeyConfig[]> {
-    return (await listConfigs(read, tenant_id, query)).map(toKeyConfig);
+    return query.is_enforced ? [] : (await listConfigs(read, tenant_id, query)).map(toKeyConfig);
   },
 
   /** Creating an identical config again is not a conflict: clients send the config with each of their runs. */

@@ -29,7 +29,9 @@ export const sessionOperations = (database: Database) => ({
     const dataset_no = datasets && [...datasets.keys()];
     await refreshDirty(database, caller, { id: query.id, dataset_no });
     const order = { order_by: orderOf(query), descending: query.sort_by_desc };
-    const rows = await listExperiments(read, caller.tenant_id, { ...query, ...order, dataset_no });
+    const { dataset_version } = query;
+    const metadata = dataset_version === undefined ? query.metadata : { ...query.metadata, dataset_version };
+    const rows = await listExperiments(read, caller.tenant_id, { ...query, ...order, metadata, dataset_no });
     const numbers = rows.flatMap((row) => row.dataset_no ?? []);
     const ids = datasets ?? (await datasetIds(read, numbers));
     const sessions: Session[] = [];

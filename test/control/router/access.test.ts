@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { insertWorkspace } from "../../../src/access/storage/workspaces.ts";
+import { OidcIssuer } from "../../../src/access/oidc-issuer.ts";
+import { insertMember, insertWorkspace } from "../../../src/access/storage/workspaces.ts";
 import { SCOPES } from "../../../src/platform/contract/caller.ts";
 import { databases } from "../../support/databases.ts";
+import { AUDIENCE, Issuer } from "../../support/issuer.ts";
 import { Instance } from "./instance.ts";
 import { ADMIN, ROOT, World } from "./world.ts";
 
@@ -256,5 +258,27 @@ describe("an open service", () => {
       expect(loaded.status).toBe(403);
     }
     expect(instance.seen.length).toBe(before);
+  });
+
+  it("never gets the JWT of a member of several workspaces, who must name one, if its instances authenticate users", async () => {
+    const issuer = await Issuer.start();
+    const settings = { issuer: issuer.url, audience: AUDIENCE, scopes: {}, allow_loopback: true };
+    const own = await World.open("sqlite", { issuer: new OidcIssuer(settings as never) });
+    await own.storage.database.write(async (tx) => {
+      for (const name of ["one", "two"]) {
+        const tenant_id = randomUUID();
+        await insertWorkspace(tx, { tenant_id, name });
+        await insertMember(tx, { tenant_id, user_id: "alice", role: "member" });
+      }
+    });
+    const { path: at } = await own.deployed({ ...instance.upstream, custom_auth: true });
+    const before = instance.seen.length;
+    const headers = { Authorization: `Bearer ${await issuer.token()}` };
+    expect((await own.process.send(`${at}/threads`, { headers })).status).toBe(403);
+    expect(instance.seen.length).toBe(before);
+    const stranger = { Authorization: `Bearer ${await issuer.token({ sub: "stranger" })}` };
+    expect((await own.process.send(`${at}/threads`, { headers: stranger })).text).toBe("mine");
+    await own.close();
+    await issuer.stop();
   });
 });

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { Access } from "../../../src/access/access.ts";
 import type { NewApiKey } from "../../../src/access/contract/admin.ts";
 import { createApiKey } from "../../../src/access/keys/api-keys.ts";
+import type { OidcIssuer } from "../../../src/access/oidc-issuer.ts";
 import { DeploymentFront, type FrontOptions } from "../../../src/app/deployment-front.ts";
 import { OriginPolicy } from "../../../src/app/origins.ts";
 import { createHttpServer } from "../../../src/app/server.ts";
@@ -39,6 +40,7 @@ export interface WorldOptions extends Partial<Pick<FrontOptions, "prefix" | "dep
   cors_origins?: string;
   router_wait_ms?: number;
   clock?: Clock;
+  issuer?: OidcIssuer;
 }
 
 /** One process: a router on a database that others may share, and the server in front of it. */
@@ -58,6 +60,7 @@ export class Process {
       cors_origins,
       router_wait_ms = 5_000,
       clock = systemClock,
+      issuer,
     }: WorldOptions = {},
   ) {
     this.database = database;
@@ -70,7 +73,7 @@ export class Process {
       log,
       settings,
     });
-    const access = new Access({ database, log, api_keys, issuer: undefined, may_be_open: is_loopback });
+    const access = new Access({ database, log, api_keys, issuer, may_be_open: is_loopback });
     this.#access = access;
     const cors = readCors(undefined, "", list(cors_origins ?? "", ""), false);
     const allowed_hosts = is_loopback ? [] : undefined;

@@ -196,4 +196,38 @@ export function sessionScenarios(service: GetService): void {
       expect(await api.get(`${path}?limit=1000&offset=1000000`)).toEqual([]);
     });
   });
+
+  describe("parameters of newer clients", () => {
+    const request = (method: string, path: string, body?: object) => service().request(method, path, body);
+
+    it("select sessions by the version of their dataset", async () => {
+      const mark = unique();
+      for (const dataset_version of ["v1", "v2"])
+        await request("POST", "/api/v1/sessions", {
+          name: `${mark} ${dataset_version}`,
+          extra: { metadata: { dataset_version } },
+        });
+      const found = await request("GET", `/api/v1/sessions?name_contains=${mark}&dataset_version=v1`);
+      expect(found.body.map(({ name }: Anything) => name)).toEqual([`${mark} v1`]);
+    });
+
+    it("are refused if they have no effect, and select nothing that does not exist", async () => {
+      const { id } = (await request("POST", "/api/v1/sessions", { name: unique() })).body;
+      const runs = (fields: object) => request("POST", "/api/v2/runs/query", { project_ids: [id], ...fields });
+      expect((await runs({ sem_filter: "angry" })).status).toBe(422);
+      expect((await runs({ selects: ["ID", "LS_USER_ID"] })).status).toBe(200);
+      expect((await request("GET", `/api/v1/sessions/${id}?stats_start_time=2026-01-01`)).status).toBe(422);
+      const { body: queue } = await request("POST", "/api/v1/annotation-queues", { name: unique() });
+      const items = `/api/v1/platform/annotation-queues/${queue.id}/items?status=archived&min_start_time=2026-01-01T00:00:00Z`;
+      expect((await request("GET", items)).status).toBe(422);
+      expect((await request("GET", "/api/v1/annotation-queues?assigned_to_me=true")).body).toEqual([]);
+      expect((await request("GET", "/api/v1/feedback-configs?is_enforced=true")).body).toEqual([]);
+    });
+
+    it("may be 1,000 ids", async () => {
+      const ids = Array.from({ length: 1000 }, () => `id=${crypto.randomUUID()}`).join("&");
+      const response = await fetch(`${await service().listen()}/api/v1/examples?${ids}`);
+      expect([response.status, await response.json()]).toEqual([200, []]);
+    });
+  });
 }

@@ -104,6 +104,16 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     });
   });
 
+  it("a refusal by the user, and the issuer of the response, are passed on by the web app, too", async () => {
+    const user = await flows.user("refusing");
+    const { url, auth_id } = await user.authenticate({ provider: "bridged" });
+    const state = new URL(url).searchParams.get("state");
+    const answer = await user.send("POST", "/v2/auth/callback/bridged", { error: "access_denied", state });
+    expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("access_denied") } });
+    expect((await user.send("GET", `/v2/auth/wait/${auth_id}?timeout=1`)).body.status).toBe("not_found");
+    expect((await user.send("POST", "/v2/auth/callback/bridged", { state })).status).toBe(422);
+  });
+
   it("a browser with any other request gets a page with an error, which never contains an invented provider", async () => {
     const user = await flows.user("strayed");
     const { url } = await user.authenticate();

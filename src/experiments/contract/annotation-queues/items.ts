@@ -7,7 +7,7 @@ import {
   queryBoolean,
   withDefault,
 } from "../../../platform/contract/fields.ts";
-import { nullableTime, paging, time, timeText, uuidOrHex } from "../fields.ts";
+import { nullableTime, paging, refused, time, timeText, uuidOrHex } from "../fields.ts";
 import { deletedResponse, errors } from "../responses.ts";
 import { ExperimentRun } from "../runs.ts";
 import { queueParams } from "./queues.ts";
@@ -72,7 +72,15 @@ const RunsQuery = z.object({
 });
 export type QueueRunsQuery = z.output<typeof RunsQuery>;
 
+const unsupportedItemFilters = {
+  min_start_time: refused("is not supported"),
+  max_start_time: refused("is not supported"),
+  agreement: refused("is not supported: a run has one review of each user"),
+  has_unresolved_keys: refused("is not supported: a run has one review of each user"),
+};
+
 const ItemsQuery = z.object({
+  ...unsupportedItemFilters,
   status: section,
   item_type: z.enum(["RUN", "THREAD"]).optional(),
   direction: z
@@ -85,6 +93,7 @@ const ItemsQuery = z.object({
 export type QueueItemsQuery = z.output<typeof ItemsQuery>;
 
 const CountQuery = z.object({
+  ...unsupportedItemFilters,
   status: z.union([section, z.literal("all")]),
   start_time: time
     .optional()

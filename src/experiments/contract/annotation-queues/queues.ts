@@ -7,7 +7,7 @@ import {
   optional,
   queryBoolean,
 } from "../../../platform/contract/fields.ts";
-import { idAndName, paging, timeText, uuidOrHex, uuids } from "../fields.ts";
+import { idAndName, paging, refused, timeText, uuidOrHex, uuids } from "../fields.ts";
 import { deletedResponse, errors } from "../responses.ts";
 
 const descriptions = nullable(z.record(z.string(), z.string())).optional();
@@ -92,6 +92,8 @@ export const QueueQuery = z.object({
   name_contains: idAndName.name_contains,
   dataset_id: uuidOrHex.optional().describe("Returns only queues with this default dataset."),
   queue_type: z.enum(["single", "pairwise"]).optional(),
+  assigned_to_me: queryBoolean.optional().describe("If true, returns no queue: queues cannot be assigned to users."),
+  tag_value_id: refused("is not supported: resource tags do not exist"),
   sort_by: z.enum(["name", "created_at", "updated_at"]).default("created_at"),
   sort_by_desc: queryBoolean.default(true),
   ...paging,

@@ -23,6 +23,7 @@ export type KeyConfig = z.output<typeof KeyConfig>;
 const KeyConfigQuery = z.object({
   key: texts.optional(),
   name_contains: z.string().optional(),
+  is_enforced: queryBoolean.optional().describe("If true, returns no config: enforced configs are not supported."),
   sort_by_desc: queryBoolean.default(true),
   ...paging,
 });

@@ -7,7 +7,7 @@ import {
   optional,
   queryBoolean,
 } from "../../../platform/contract/fields.ts";
-import { nullableTime, paging, texts, time, timeText, traceTime, uuidOrHex, uuids } from "../fields.ts";
+import { nullableTime, paging, texts, time, timeText, traceTime, unsupported, uuidOrHex, uuids } from "../fields.ts";
 import { deletedResponse, errors } from "../responses.ts";
 
 export const feedbackCategory = z.object({ value: z.number(), label: optional(z.string().min(1)) });
@@ -19,6 +19,7 @@ export const FeedbackConfig = z
     min: optional(z.number()),
     max: optional(z.number()),
     categories: optional(z.array(feedbackCategory)),
+    allows_multiple_categories: unsupported((value) => value === false, "is not supported").optional(),
   })
   .openapi("FeedbackConfig");
 export type FeedbackConfig = z.output<typeof FeedbackConfig>;

@@ -1,6 +1,15 @@
 import { z } from "@hono/zod-openapi";
 import { jsonObject, optional, withDefault } from "../../../platform/contract/fields.ts";
-import { experimentFilters, nullableTime, texts, time, timeText, usage, uuidOrHex } from "../fields.ts";
+import {
+  experimentFilters,
+  nullableTime,
+  texts,
+  time,
+  timeText,
+  unsupportedFilters,
+  usage,
+  uuidOrHex,
+} from "../fields.ts";
 import { FeedbackStats } from "../sessions.ts";
 
 /** A run in version 2 of the API. Responses contain only the selected fields. */
@@ -47,11 +56,8 @@ export const RunV2 = z
   .openapi("RunV2");
 export type RunV2 = z.output<typeof RunV2>;
 
-/** The field names in upper case. */
-const select = z.enum(Object.keys(RunV2.shape).map((name) => name.toUpperCase()) as [string, ...string[]]);
-
-/** Selected fields on public routes. Unknown names are ignored, including `PARENT_RUN_ID`, which LangSmith defines. */
-export const publicSelects = z.array(z.string());
+/** Field names in upper case. Unknown names are ignored: each version of the clients has names of its own, such as `PARENT_RUN_ID`. */
+export const fieldNames = z.array(z.string());
 
 export const RunQueryV2 = z
   .object({
@@ -68,11 +74,12 @@ export const RunQueryV2 = z
     filter: optional(z.string()),
     trace_filter: optional(z.string()),
     tree_filter: optional(z.string()),
+    ...unsupportedFilters,
     min_start_time: optional(time).describe("Default: no lower bound. (LangSmith's default is one day ago.)"),
     max_start_time: optional(time),
     cursor: optional(z.string()),
     page_size: withDefault(z.int().min(1).max(1000), 100),
-    selects: optional(z.array(select)).describe("The fields to return. The default is `ID`."),
+    selects: optional(fieldNames).describe("The fields to return. The default is `ID`."),
     sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
   })
   .openapi("RunQueryV2");
@@ -81,7 +88,7 @@ export type RunQueryV2 = z.output<typeof RunQueryV2>;
 export const pageOf = (items: z.ZodType) =>
   z.object({ items: z.array(items), has_more: z.boolean(), next_cursor: z.string().optional() });
 
-export const selects = texts.pipe(z.array(select)).optional();
+export const selects = texts.pipe(fieldNames).optional();
 
 export const ExperimentRunsQuery = z
   .object({
@@ -89,7 +96,7 @@ export const ExperimentRunsQuery = z
     example_ids: optional(z.array(uuidOrHex).max(1000)),
     comparative_experiment_id: optional(uuidOrHex),
     filters: experimentFilters,
-    selects: optional(z.array(select)),
+    selects: optional(fieldNames),
     sort: optional(z.object({ by: z.string(), order: withDefault(z.enum(["ASC", "DESC"]), "DESC") })),
     cursor: optional(z.string()),
     page_size: withDefault(z.int().min(1).max(1000), 20),

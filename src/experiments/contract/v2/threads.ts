@@ -1,9 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { optional, withDefault } from "../../../platform/contract/fields.ts";
-import { nullableTime, paging, texts, time, usage, uuidOrHex } from "../fields.ts";
+import { nullableTime, paging, refused, texts, time, unsupportedFilters, usage, uuidOrHex } from "../fields.ts";
 import { FeedbackStats } from "../sessions.ts";
 
-import { RunV2 } from "./runs.ts";
+import { RunV2, selects } from "./runs.ts";
 
 const threadFilters = {
   filter: optional(z.string()).describe("A filter expression for root runs."),
@@ -17,9 +17,8 @@ export const ThreadQueryV2 = z
   .object({
     project_id: uuidOrHex,
     ...threadFilters,
-    thread_filter: optional(
-      z.string().refine(() => false, "is not supported: to filter root runs, use `filter` or `trace_filter`"),
-    ),
+    thread_filter: refused("is not supported: to filter root runs, use `filter` or `trace_filter`"),
+    ...unsupportedFilters,
     min_start_time: optional(time).describe("Default: no lower bound. (LangSmith's default is one day ago.)"),
     max_start_time: optional(time),
     cursor: optional(z.string()),
@@ -41,12 +40,10 @@ export const ThreadTrace = z
   .openapi("ThreadTrace");
 export type ThreadTrace = z.output<typeof ThreadTrace>;
 
-const capitals = (fields: object) => z.enum(Object.keys(fields).map((field) => field.toUpperCase()) as [string]);
-
 export const ThreadTracesQuery = z.object({
   project_id: uuidOrHex,
   ...threadFilters,
-  selects: texts.pipe(z.array(capitals(ThreadTrace.shape))).optional(),
+  selects: selects.describe("The fields to return, in upper case. Unknown names are ignored."),
   cursor: z.string().optional(),
   page_size: paging.limit,
 });
