@@ -16,6 +16,7 @@ const IGNORED = /(^|[\\/])(node_modules|dist|\.git|\.threadmill|\.venv|venv|__py
 /** Reloads the graphs when a source file changes. Active runs finish with the old graphs. Resolves when the watcher is ready. */
 export async function watchGraphs(config: Config, flags: Flags, service: Threadmill, log: Log): Promise<FSWatcher> {
   let timer: NodeJS.Timeout | undefined;
+  let last: Promise<void> = Promise.resolve();
   const reload = async () => {
     try {
       const failures = await service.reload(readConfig("dev", flags, process.env));
@@ -40,7 +41,10 @@ export async function watchGraphs(config: Config, flags: Flags, service: Threadm
   watcher.on("error", (error) => log.warn({ error: (error as Error).message }, "some files are not watched"));
   watcher.on("all", () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void reload(), DEBOUNCE_MS);
+    // One after the other: two at once could leave the older version in use.
+    timer = setTimeout(() => {
+      last = last.then(reload);
+    }, DEBOUNCE_MS);
   });
   await new Promise<void>((resolve) => watcher.once("ready", resolve).once("error", () => resolve()));
   return watcher;

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { ConfigError } from "../platform/errors.ts";
 import type { CorsSettings } from "../platform/lib/cors.ts";
-import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
+import { isObject, type JsonObject, withoutUnset } from "../platform/lib/json/json.ts";
 import type { Env } from "./settings/setting.ts";
 
 /** The languages of graphs. Each has graph hosts of its own. */
@@ -30,17 +30,12 @@ export function readProject(file: string): JsonObject {
   }
   try {
     const project: unknown = JSON.parse(text);
-    if (isObject(project))
-      return withoutUnset({ ...project, ...(isObject(project.http) && { http: withoutUnset(project.http) }) });
+    if (isObject(project)) return withoutUnset(project);
   } catch (error) {
     throw new ConfigError(`${file} is not valid JSON (${(error as Error).message}): correct the file.`);
   }
   throw new ConfigError(`${file} must contain a JSON object with a field "graphs".`);
 }
-
-/** Without fields such as `"env": ""` and `"auth": null`, which project templates contain. */
-const withoutUnset = (fields: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value));
 
 export function readGraphs(field: unknown, project_dir: string, file: string): GraphSpec[] {
   if (!isObject(field) || Object.keys(field).length === 0) {
@@ -138,9 +133,11 @@ export function readEnvField(field: unknown, project_dir: string, file: string, 
     }
   }
   if (Array.isArray(field)) {
-    const missing = field.filter((name) => env[String(name)] === undefined);
-    if (missing.length === 0)
-      return Object.fromEntries(field.map((name) => [String(name), env[String(name)] as string]));
+    const names = field.map(String);
+    const missing = names.filter((name) => env[name] === undefined);
+    // An instance of a deployment gets no variables that are empty or have a reserved name.
+    if (missing.length === 0 || env.THREADMILL_ROLLOUT !== undefined)
+      return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
     throw new ConfigError(
       `${file}: the environment does not contain every variable in the field "env". Missing: ${missing.join(", ")}.`,
     );

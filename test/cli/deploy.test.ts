@@ -63,6 +63,18 @@ describe("threadmill deploy", () => {
     expect(deployment?.secrets).toEqual([{ name: "OPENAI_API_KEY", value: "sk-1" }]);
   });
 
+  it("deploys a project with a list of variables, some of them reserved or empty, and with empty fields", async () => {
+    const env = ["OPENAI_API_KEY", "LANGSMITH_PROJECT", "EMPTY"];
+    const langgraph = { ...JSON.parse(LANGGRAPH_JSON), env, python_version: "", http: { app: "" } };
+    const folder = writeFiles(temporaryFolder(), { ...PROJECT, "langgraph.json": JSON.stringify(langgraph) });
+    const given = { OPENAI_API_KEY: "sk-1", LANGSMITH_PROJECT: "mine", EMPTY: "" };
+    const args = ["deploy", folder, "--name", "listed", "--url", server.url, "--api-key", KEY];
+    const { status, stderr } = await runCli(args, given);
+    expect({ status, stderr: status === 0 ? "" : stderr }).toEqual({ status: 0, stderr: "" });
+    writeFiles(folder, { "langgraph.json": JSON.stringify({ ...langgraph, env: "" }) });
+    expect((await runCli(args, given)).status).toBe(0);
+  });
+
   it("deploys the next revision of the same name, with the existing secrets, without the file of the field env", async () => {
     const langgraph = { ...JSON.parse(LANGGRAPH_JSON), env: "settings.env" };
     const folder = writeFiles(temporaryFolder(), {

@@ -24,6 +24,8 @@ const PAGE_LINES = 1_000;
 
 /** Prints the last lines, and with `--follow` each new line until the command is interrupted. */
 export async function printLogs(name: string, flags: LogFlags, target: Target): Promise<void> {
+  // Node.js ignores SIGPIPE, so `--follow` would go on after the end of a pipe such as `| head`.
+  process.stdout.on("error", () => process.exit(0));
   const deployment = await findDeployment(target, name);
   const revision = flags.revision ?? (flags.type === "build" ? deployment.latest_revision_id : undefined);
   if (revision === null)

@@ -6,7 +6,7 @@ import { parseEnv } from "node:util";
 import { create } from "tar";
 import { type IgnoreRules, NEVER_DEPLOYED, readIgnoreRules } from "../../control-plane/contract/ignore-rules.ts";
 import { isReserved } from "../../control-plane/deployments/secrets.ts";
-import { isObject, type JsonObject, jsonOrUndefined } from "../../platform/lib/json/json.ts";
+import { isObject, type JsonObject, jsonOrUndefined, withoutUnset } from "../../platform/lib/json/json.ts";
 import { CommandError } from "../command.ts";
 
 export interface Project {
@@ -58,7 +58,7 @@ export async function readDeployProject(
 function parseProject(text: string, file: string): JsonObject {
   try {
     const project: unknown = JSON.parse(text);
-    if (isObject(project) && isObject(project.graphs)) return project;
+    if (isObject(project) && isObject(project.graphs)) return withoutUnset(project);
   } catch (error) {
     throw new CommandError(`${file} is not valid JSON (${(error as Error).message}): correct the file.`);
   }

@@ -104,3 +104,12 @@ export function jsonOrUndefined(text: string): unknown {
     return undefined;
   }
 }
+
+/** Returns the content of langgraph.json without fields such as `"env": ""` and `"auth": null`, which project templates contain. */
+export function withoutUnset(project: JsonObject): JsonObject {
+  const { http } = project;
+  return withoutEmpty({ ...project, ...(isObject(http) && { http: withoutEmpty(http) }) });
+}
+
+const withoutEmpty = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value));

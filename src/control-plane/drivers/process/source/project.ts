@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, open, realpath, writeFile } from "node:fs/promises";
 import { basename, delimiter, dirname, join, normalize, relative, sep } from "node:path";
+import { withoutUnset } from "../../../../platform/lib/json/json.ts";
 import { type BuildIo, type BuildSpec, DeployError, infoLine } from "../../driver.ts";
 import { type Command, runCommand } from "../command.ts";
 import { createEmptyFile, type SystemUser } from "../system-users.ts";
@@ -61,11 +62,14 @@ export async function readProjectFile(
     if ((await realPathWithin(root, join(folder, module))) === undefined)
       missing.push(`${module} (graphs.${graph_id})`);
   }
-  const { auth, http } = project;
+  const { auth, http, store } = project;
   const isPythonModule = (value: unknown, field: string) => !JS_FILE.test(moduleOf(value, `${path}: ${field}`));
   const isPython =
     graphs.some(([graph_id, value]) => isPythonModule(value, `graphs.${graph_id}`)) ||
     (isRecord(auth) && typeof auth.path === "string" && isPythonModule(auth.path, "auth.path")) ||
+    // Encryption handlers are always in Python.
+    isRecord(project.encryption) ||
+    (isRecord(store) && isRecord(store.index) && /\.py:[^:]+$/.test(String(store.index.embed))) ||
     (isRecord(http) && typeof http.app === "string" && isPythonModule(http.app, "http.app"));
   return {
     folder,
@@ -127,7 +131,7 @@ function parse(bytes: Buffer, path: string): Record<string, unknown> {
   } catch {
     throw new DeployError(`${path} is not valid JSON.`);
   }
-  if (isRecord(project)) return project;
+  if (isRecord(project)) return withoutUnset(project);
   throw new DeployError(`${path} must contain a JSON object with a field "graphs".`);
 }
 
