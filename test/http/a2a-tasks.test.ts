@@ -405,7 +405,7 @@ describe.each(databases)("the A2A endpoint on %s", (database) => {
   });
 });
 
-it("a task whose graph host exits sends the message of its second attempt from the start", async () => {
+it("a task whose graph host exits closes the message of the first attempt, and sends that of the second from the start", async () => {
   const api = await Scenario.start("sqlite", {}, { ...CONFIG, inline: false });
   try {
     const agent = new A2aCaller(api);
@@ -421,6 +421,7 @@ it("a task whose graph host exits sends the message of its second attempt from t
     ];
     expect(artifacts.map(({ artifact, append }) => [textsIn(artifact), append])).toEqual([
       ...chunks,
+      ["", true],
       ...chunks,
       ["", true],
     ]);

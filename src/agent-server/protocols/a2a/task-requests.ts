@@ -182,10 +182,18 @@ class TaskUpdates {
   take({ event, data }: StreamedEvent): StreamResponse[] {
     const [mode] = event.split("|");
     // A further attempt of the run sends its messages from the start, and a gap is a part of a message that is missing.
-    if (mode === "metadata" || mode === "gap") this.#sent.clear();
-    const started = this.#isSubmitted ? [this.#status(statusOf({ ...this.#row, ...WORKING() }, undefined))] : [];
+    const updates = mode === "metadata" || mode === "gap" ? this.#closeOpen() : [];
+    if (this.#isSubmitted) updates.push(this.#status(statusOf({ ...this.#row, ...WORKING() }, undefined)));
     this.#isSubmitted = false;
-    return mode === "messages" ? [...started, ...this.#message((JSON.parse(data) as [GraphMessage])[0])] : started;
+    if (mode === "messages") updates.push(...this.#message((JSON.parse(data) as [GraphMessage])[0]));
+    return updates;
+  }
+
+  /** Closes the messages that were streamed in part, and forgets all messages. */
+  #closeOpen(): StreamResponse[] {
+    const open = [...this.#sent].filter(([, { isOpen }]) => isOpen);
+    this.#sent.clear();
+    return open.map(([id]) => this.#artifact(id, "", { append: true, lastChunk: true }));
   }
 
   #message({ id, type, content, tool_call_chunks }: GraphMessage): StreamResponse[] {
@@ -210,9 +218,11 @@ class TaskUpdates {
       this.#sent.delete(artifactId);
       updates.push(this.#artifact(artifactId, text, { append: false, lastChunk: true }));
     }
-    const open = [...this.#sent].filter(([, { isOpen }]) => isOpen);
-    updates.push(...open.map(([id]) => this.#artifact(id, "", { append: true, lastChunk: true })));
-    return [...updates, this.#status(task?.status ?? statusOf({ ...this.#row, state: "canceled" }, undefined))];
+    return [
+      ...updates,
+      ...this.#closeOpen(),
+      this.#status(task?.status ?? statusOf({ ...this.#row, state: "canceled" }, undefined)),
+    ];
   }
 
   get #ids() {
