@@ -219,6 +219,7 @@ export async function startThreadmill(
       python.stop();
       await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), auth?.stop(), ...stopping]);
       await Promise.all([experiments.stop(), body_parser.stop(), app_host?.stop(), encryption?.stop()]);
+      await (await opening?.catch(() => undefined))?.ended();
       closeConnections?.();
       await close();
     },

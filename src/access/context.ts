@@ -12,6 +12,24 @@ export interface VaultContext {
   clock: Clock;
   log: Log;
   settings: VaultSettings;
+  ongoing: OngoingRequests;
+}
+
+/** Requests to providers whose results must be stored: with a rotated refresh token that is not stored, the grant is lost. */
+export class OngoingRequests {
+  readonly #requests = new Set<Promise<unknown>>();
+
+  add<T>(request: Promise<T>): Promise<T> {
+    this.#requests.add(request);
+    const remove = () => this.#requests.delete(request);
+    request.then(remove, remove);
+    return request;
+  }
+
+  /** Resolves when there are none. Providers and the database have time limits. */
+  async ended(): Promise<void> {
+    while (this.#requests.size > 0) await Promise.allSettled(this.#requests);
+  }
 }
 
 export interface VaultSettings {

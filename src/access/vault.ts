@@ -16,6 +16,8 @@ export function createVault(context: VaultContext) {
     tokens: new Tokens(context),
     connections: new Connections(context),
     flows,
+    /** Resolves when no request to a provider is ongoing. Call it before the database is closed. */
+    ended: () => context.ongoing.ended(),
     maintenance: [tokenEventRetention(context), flows] as readonly BackgroundService[],
   };
 }

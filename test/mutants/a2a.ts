@@ -189,7 +189,7 @@ export const A2A_MUTANTS: readonly Mutant[] = [
   {
     name: "a2a: the second attempt continues the message of the first",
     file: REQUESTS,
-    replace: ['if (mode === "metadata" || mode === "gap") this.#sent.clear();', ""],
+    replace: ['mode === "metadata" || mode === "gap" ? this.#closeOpen() : []', "[] as StreamResponse[]"],
     suites: [TASKS_OF_CLIENTS],
   },
   {

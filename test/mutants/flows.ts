@@ -100,7 +100,10 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: "oauth: the refreshed token of a deleted token is not revoked",
     file: "src/access/oauth/refresh.ts",
-    replace: ['  if (state.status === "deleted") void revokeGrant(context, provider, secret);\n', ""],
+    replace: [
+      '  if (state.status === "deleted") void context.ongoing.add(revokeGrant(context, provider, secret));\n',
+      "",
+    ],
     suites: [REFRESH],
   },
   {
@@ -135,5 +138,14 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     file: "src/access/oauth/flow-start.ts",
     replace: ["context.seal.seal(verifier, verifierAad({ tenant_id, auth_id }))", "verifier"],
     suites: ["test/vault/flow-canary.test.ts", FLOWS],
+  },
+  {
+    name: "oauth: a stop does not wait for a refresh",
+    file: "src/access/oauth/refresh.ts",
+    replace: [
+      "return context.ongoing.add(refreshLeased(context, provider, leased, holder));",
+      "return refreshLeased(context, provider, leased, holder);",
+    ],
+    suites: [REFRESH],
   },
 ];

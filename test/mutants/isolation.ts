@@ -163,4 +163,10 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
     replace: ["  if (part) query = query.where(isInPart(part));\n", ""],
     suites: ["test/traces/sharing.test.ts"],
   },
+  {
+    name: "isolation: the JWT of a member of several workspaces is forwarded to instances",
+    file: "src/app/deployment-front.ts",
+    replace: ["{ refuses_members: true }", "{ refuses_members: false }"],
+    suites: ["test/control/router/access.test.ts"],
+  },
 ];

@@ -1,4 +1,4 @@
-import type { VaultContext } from "../../src/access/context.ts";
+import { OngoingRequests, type VaultContext } from "../../src/access/context.ts";
 import type { AuthenticateRequest } from "../../src/access/contract/flows.ts";
 import { parseEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
 import { KeyRing } from "../../src/access/encryption/key-ring.ts";
@@ -93,6 +93,7 @@ export class TestVault {
         poll_ms: 50,
         ...settings,
       },
+      ongoing: new OngoingRequests(),
     });
   }
 

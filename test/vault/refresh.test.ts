@@ -177,6 +177,26 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
     expect(await asked).toMatchObject({ status: "completed", token: "renewed" });
   });
 
+  it("a refresh that is ongoing when the process stops is stored before it ends", async () => {
+    const stopping = await TestVault.on(at);
+    const user = callerOf("of a stopping process");
+    await vault.connect(user, "basic");
+    await vault.expireTokens(user, "basic");
+    const gate = Promise.withResolvers<void>();
+    server.gate = gate.promise;
+    const asked = stopping.authenticate(user, "basic");
+    const [token] = await vault.tokens(user, "basic");
+    const holder = async () =>
+      (await findToken(vault.database.read, user.tenant_id, token?.token_id ?? ""))?.refresh_holder;
+    await until("the refresh is ongoing", async () => typeof (await holder()) === "string");
+    const stopped = stopping.rules.ended().then(holder);
+    gate.resolve();
+    server.gate = undefined;
+    expect(await stopped).toBeNull();
+    expect((await asked).status).toBe("completed");
+    await stopping.close();
+  });
+
   it("a process that exits during a refresh holds the token no longer than the time limit", async () => {
     const user = callerOf("orphan");
     await vault.connect(user, "basic");

@@ -114,7 +114,7 @@ async function storeGrant(
   });
   if (outcome === "connected") return { status: "connected" };
   // The provider has issued a token that is not stored.
-  void revokeGrant(context, provider, grant.secret);
+  void context.ongoing.add(revokeGrant(context, provider, grant.secret));
   return { status: "failed", reason: outcome };
 }
 

@@ -105,7 +105,7 @@ export class Flows implements BackgroundService {
 
   /** See {@link handleCallback}. */
   handleCallback(callback: CallbackParameters, caller?: Caller): Promise<FlowResult> {
-    return handleCallback(this.#context, callback, caller);
+    return this.#context.ongoing.add(handleCallback(this.#context, callback, caller));
   }
 
   /** See {@link discoverProvider}. */

@@ -47,7 +47,7 @@ export async function ensureFreshToken(context: VaultContext, requested: TokenRo
     // Before the lease: a change of the provider removes the secrets of its tokens, so an old token is never sent to a new URL.
     const provider = await findProvider(database.read, token.tenant_id, token.provider_id);
     const leased = await database.write((tx) => acquireRefreshLease(tx, token.token_id, holder, lease_ms));
-    if (leased) return refreshLeased(context, provider, leased, holder);
+    if (leased) return context.ongoing.add(refreshLeased(context, provider, leased, holder));
     const current = await waitForRefresh(context, token, lease_ms);
     if (current === "deleted") return { status: "deleted" };
     // The lease holder's refresh failed. Waiting callers do not repeat the request.
@@ -144,7 +144,7 @@ async function storeGrant(
   if (stored) return fresh(context, stored);
   const state = await stateAfterChange(context, leased);
   // The token was deleted during the refresh, so the new token is not stored.
-  if (state.status === "deleted") void revokeGrant(context, provider, secret);
+  if (state.status === "deleted") void context.ongoing.add(revokeGrant(context, provider, secret));
   return state;
 }
 

@@ -7,7 +7,7 @@ import { describeFailure } from "./provider-errors.ts";
 import { profileOf } from "./provider-profiles.ts";
 import { openClientSecret } from "./provider-secret.ts";
 
-type RevocationContext = Pick<VaultContext, "log"> & ProviderContext;
+type RevocationContext = Pick<VaultContext, "log" | "ongoing"> & ProviderContext;
 
 /** Limits the load on a provider: deleting its configuration revokes all of its tokens at once. */
 const MAX_CONCURRENT_REQUESTS = 5;
@@ -32,7 +32,7 @@ export function revokeInBackground(
       return [];
     }
   });
-  void revokeAll(context, provider, secrets);
+  void context.ongoing.add(revokeAll(context, provider, secrets));
 }
 
 async function revokeAll(context: RevocationContext, provider: ProviderRow, secrets: readonly TokenSecret[]) {

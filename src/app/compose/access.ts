@@ -1,4 +1,5 @@
 import { Access } from "../../access/access.ts";
+import { OngoingRequests } from "../../access/context.ts";
 import type { Seal } from "../../access/encryption/seal.ts";
 import { hasApiKeys } from "../../access/storage/api-keys.ts";
 import type { Vault } from "../../access/vault.ts";
@@ -24,7 +25,16 @@ export async function openVault(config: Config, database: Database, seal: Seal, 
   const { createVault } = await import("../../access/vault.ts");
   const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
   const fetch = createSafeFetch(fetch_rules, { timeout_ms: config.provider_timeout_ms, max_bytes: MAX_PROVIDER_BYTES });
-  return createVault({ database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config });
+  return createVault({
+    database,
+    seal,
+    fetch,
+    fetch_rules,
+    clock: systemClock,
+    log,
+    settings: config,
+    ongoing: new OngoingRequests(),
+  });
 }
 
 /** The length of 16 random bytes in hexadecimal. Shorter keys can be guessed. */
