@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { Database } from "../platform/database/database.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import type { Log } from "../platform/lib/log.ts";
@@ -26,9 +27,11 @@ export class OngoingRequests {
     return request;
   }
 
-  /** Resolves when there are none. Providers and the database have time limits. */
-  async ended(): Promise<void> {
-    while (this.#requests.size > 0) await Promise.allSettled(this.#requests);
+  /** Resolves when there are none, or after `limit_ms`: the revocations of all tokens of a provider can take minutes. */
+  async ended(limit_ms: number): Promise<void> {
+    const limit = AbortSignal.timeout(limit_ms);
+    const isOver = once(limit, "abort");
+    while (this.#requests.size > 0 && !limit.aborted) await Promise.race([Promise.allSettled(this.#requests), isOver]);
   }
 }
 

@@ -6,6 +6,8 @@ import { Connections } from "./tokens/connections.ts";
 import { tokenEventRetention } from "./tokens/token-events.ts";
 import { Tokens } from "./tokens/tokens.ts";
 
+const STORE_ALLOWANCE_MS = 5_000;
+
 /** The Auth Service and its background services. */
 export type Vault = ReturnType<typeof createVault>;
 
@@ -16,8 +18,8 @@ export function createVault(context: VaultContext) {
     tokens: new Tokens(context),
     connections: new Connections(context),
     flows,
-    /** Resolves when no request to a provider is ongoing. Call it before the database is closed. */
-    ended: () => context.ongoing.ended(),
+    /** Waits for ongoing requests to providers. Call it before the database is closed. */
+    ended: () => context.ongoing.ended(context.settings.provider_timeout_ms + STORE_ALLOWANCE_MS),
     maintenance: [tokenEventRetention(context), flows] as readonly BackgroundService[],
   };
 }

@@ -1,4 +1,5 @@
 import { types } from "node:util";
+
 /**
  * Converts a value to JSON text for the API. Messages become flat objects with all their fields, null or empty where unset.
  *
