@@ -54,6 +54,8 @@ async def read(ctx: Context, value: Value) -> Any:
 
 @auth.on.threads.create_run
 async def create_run(ctx: Context, value: Value) -> Any:
+    if ctx.user.identity == "careful" and value.get("kwargs", {}).get("command"):
+        raise Auth.exceptions.HTTPException(403, "No commands")
     seen = {"owner": ctx.user.identity, "assistant_seen": value.get("assistant_id")}
     value["metadata"] = {**(value.get("metadata") or {}), **seen}
     return {"owner": ctx.user.identity}
