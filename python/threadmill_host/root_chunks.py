@@ -45,7 +45,8 @@ class RootChunks:
         return {**config, "configurable": {**config.get("configurable", {}), **own}}
 
     def _add(self, chunk: tuple[Sequence[str], str, Any]) -> None:
-        # Graphs inside a node inherit the config. The namespace of one that has its own thread may be empty, too.
+        # Graphs inside a node inherit the config. The namespace of one that has its own thread may be empty, too. The chunks of a `@task`,
+        # which the root graph adds inside the node that calls it, are taken when they are delivered.
         if not chunk[0] and not _is_in_node():
             self._undelivered.append(chunk)
 
@@ -67,11 +68,18 @@ class RootChunks:
         elif _begins_with(self._undelivered, mode, data):
             self._undelivered.popleft()
             self._take(namespace, mode, data)
+        elif not _is_state(mode, data):
+            self._take(namespace, mode, data)
 
 
 def _is_in_node() -> bool:
     config = var_child_runnable_config.get()
     return config is not None and _TASK in config.get("configurable", {})
+
+
+def _is_state(mode: str, data: Any) -> bool:
+    """Whether only a graph can add such a chunk, so that inside a node it is that of another graph."""
+    return mode in ("values", "checkpoints") or (mode == "debug" and data.get("type") == "checkpoint")
 
 
 def _begins_with(chunks: deque[tuple[Sequence[str], str, Any]], mode: str, data: Any) -> bool:

@@ -63,10 +63,22 @@ describe("the code of a graph", () => {
     const names = ["nested", "blocks", "hanging", "unmade", "functional", "foreign", "researcher", "supervisor"].map(
       (name) => [name, `./graphs.mjs:${name}`],
     );
-    const graphs = { ...Object.fromEntries(names), one: "./one.mjs:graph", typed: "./typed.mts:graph" };
+    const graphs = {
+      ...Object.fromEntries(names),
+      one: "./one.mjs:graph",
+      early: "./early.mts:graph",
+      late: "./late.mts:graph",
+      typed: "./typed.mts:graph",
+    };
     project = createProject({
       "graphs.mjs": GRAPHS,
       "one.mjs": oneNodeGraph("one"),
+      "early.mts": 'import { loads } from "./shared.mts"; import { graph } from "./one.mjs"; export { graph, loads };',
+      "shared.mts": "globalThis.sharedLoads = (globalThis.sharedLoads ?? 0) + 1; export const loads: number = 1;",
+      "late.mts": `import { RunnableConfig } from "@langchain/core/runnables"; import "./shared.mts";
+        import { Annotation, StateGraph } from "@langchain/langgraph"; export type Config = RunnableConfig;
+        export const graph = new StateGraph(Annotation.Root({ answer: Annotation }))
+          .addNode("count", () => ({ answer: globalThis.sharedLoads })).addEdge("__start__", "count").compile();`,
       "typed.mts": 'import { graph } from "./nodes.mts"; export { graph };',
       "nodes.mts": `import { RunnableConfig } from "@langchain/core/runnables"; ${oneNodeGraph("typed")} export type Config = RunnableConfig;`,
       "langgraph.json": JSON.stringify({ graphs }),
@@ -131,6 +143,10 @@ describe("the code of a graph", () => {
 
   it("can import an interface without the word type in a module that a graph imports", async () => {
     expect(await api.call("POST", "/runs/wait", { assistant_id: "typed", input: {} })).toEqual({ answer: "typed" });
+  });
+
+  it("executes a module of several graphs once, also if only some of them need tsx", async () => {
+    expect(await api.call("POST", "/runs/wait", { assistant_id: "late", input: {} })).toEqual({ answer: 1 });
   });
 
   it("can be a graph and part of another one, which keeps the history that it was compiled with", async () => {

@@ -9,6 +9,7 @@ BASIC = Path(__file__).parent / "projects" / "basic"
 
 GRAPHS = [
     "counted",
+    "functional",
     "in_background",
     "own_thread",
     "remember_in_threads",

@@ -42,6 +42,16 @@ async def test_graph_with_a_thread_of_its_own_in_a_node(service: Service, modes:
     assert "__interrupt__" in values[-1] and len(values) == 3
 
 
+@pytest.mark.parametrize("modes", [["updates", "tasks"], ["updates", "custom", "debug"]])
+async def test_tasks_of_a_function(service: Service, modes: list[str]) -> None:
+    outcome, order = await service.run("functional", input={"text": "x"}, stream_mode=modes)
+    assert (outcome["ended"], json.loads(outcome["output"])) == ("success", "X")
+    assert service.events_of(order, "updates") == [{"shout": "X"}, {"functional": "X"}]
+    if "tasks" in modes:
+        names = [event["name"] for event in service.events_of(order, "tasks")]
+        assert sorted(names) == ["functional", "functional", "shout", "shout"]
+
+
 async def test_messages_tuple(service: Service) -> None:
     message = {"role": "user", "content": "hi"}
     _, order = await service.run("chat", input={"messages": [message]}, stream_mode=["messages-tuple"])

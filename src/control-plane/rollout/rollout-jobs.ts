@@ -5,7 +5,7 @@ import { ListenerUnavailableError } from "../drivers/listener/connections.ts";
 import { belongsToRollout, logFieldsOf, restartLater } from "../reconcile/instance-jobs.ts";
 import { callDriver, type DeploymentContext, instanceRefOf, requireDriver } from "../reconcile/reconciler-context.ts";
 import type { InstanceJob, JobOf } from "../reconcile/steps.ts";
-import { setDatabasePasswordIfUnset, updateDatabasePassword } from "../storage/deployments.ts";
+import { replaceDatabasePassword, setDatabasePasswordIfUnset } from "../storage/deployments.ts";
 import { readyIfStarting, recordStarted } from "../storage/instances.ts";
 import { pinArtifact, setMessageIfStatus } from "../storage/revisions.ts";
 import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
@@ -85,13 +85,13 @@ async function databasePasswordOf(instance: InstanceRow, { seal, commit }: Deplo
   const aad = databasePasswordAad(instance);
   const created = seal.seal(randomBytes(32).toString("base64url"), aad);
   const { deployment_id } = instance;
+  const stored = await commit((tx) => setDatabasePasswordIfUnset(tx, deployment_id, created));
   try {
-    return seal.open(await commit((tx) => setDatabasePasswordIfUnset(tx, deployment_id, created)), aad);
+    return seal.open(stored, aad);
   } catch (error) {
     if (!(error instanceof SealError)) throw error;
-    // The key that encrypted the password was lost. The driver sets the new one.
-    await commit((tx) => updateDatabasePassword(tx, deployment_id, created));
-    return seal.open(created, aad);
+    // The key that encrypted the password was lost. All replicas use the first new password, which the driver sets.
+    return seal.open(await commit((tx) => replaceDatabasePassword(tx, deployment_id, stored, created)), aad);
   }
 }
 
@@ -107,9 +107,9 @@ async function pin({ instance, revision }: InstanceJob, context: DeploymentConte
   // An image with a digest is never another one, so the registry is not needed again.
   const isDeployed = revision.deployed_at !== null && image.includes("@sha256:");
   const spec = { deployment_id, image, pinned: isDeployed || image !== parsedRevisionConfig(revision).image_uri };
-  // An image may be pulled for minutes. The slots of the driver are for the instances of all workspaces.
+  // An image may be pulled for minutes, which delays neither the instances of other workspaces nor builds.
   let artifact = image;
-  await context.buildSlots.use(io.signal, async () => {
+  await context.driverSlots(`${instance.driver} pin`).use(io.signal, async () => {
     artifact = await callDriver(() => (driver.pin as NonNullable<typeof driver.pin>)(spec, io));
   });
   if (artifact === image) return revision;

@@ -43,8 +43,20 @@ export async function setDatabasePasswordIfUnset(tx: Tx, deployment_id: string, 
   return (await tx.first(query))?.database_password ?? sealed;
 }
 
-export const updateDatabasePassword = (tx: Tx, deployment_id: string, database_password: string): Promise<void> =>
-  tx.enqueue(tx.k.updateTable("deployments").set({ database_password }).where("deployment_id", "=", deployment_id));
+/** Replaces a password that cannot be decrypted. @returns the stored password: the given one, or that of another call */
+export async function replaceDatabasePassword(
+  tx: Tx,
+  deployment_id: string,
+  lost: string,
+  sealed: string,
+): Promise<string> {
+  const own = tx.k
+    .updateTable("deployments")
+    .set({ database_password: sealed })
+    .where("deployment_id", "=", deployment_id);
+  await tx.run(own.where("database_password", "=", lost));
+  return setDatabasePasswordIfUnset(tx, deployment_id, sealed);
+}
 
 export const findDeploymentByName = (tx: Tx, tenant_id: string, name: string): Promise<DeploymentRow | undefined> =>
   tx.first(tx.k.selectFrom("deployments").selectAll().where("tenant_id", "=", tenant_id).where("name", "=", name));

@@ -33,7 +33,7 @@ import {
 } from "../storage/annotation-queues/items.ts";
 import { type AnnotationQueueRow, queueOfItem } from "../storage/annotation-queues/queues.ts";
 import { lockExperiments } from "../storage/experiments.ts";
-import { runsOfTraces } from "../storage/traces/traces.ts";
+import { sessionsOfTraces } from "../storage/traces/trace-retention.ts";
 
 /** Maximum number of runs per page, as in `POST /runs/query`. */
 const MAX_RUNS = 100;
@@ -114,8 +114,7 @@ export const queueItemOperations = (database: Database) => {
         const queue = await lockAnnotationQueue(tx, caller, queue_id);
         const run_ids = added.map(({ run_id }) => run_id);
         // The retention of traces locks the session of the root, so that it does not delete a run that the queue is about to keep.
-        const runs = await runsOfTraces(tx, caller.tenant_id, run_ids);
-        await lockExperiments(tx, [...new Set(runs.map(({ experiment_no }) => experiment_no))]);
+        await lockExperiments(tx, await sessionsOfTraces(tx, caller.tenant_id, run_ids));
         const existing = await existingRuns(tx, caller.tenant_id, run_ids);
         const unknown = run_ids.find((id) => !existing.has(id));
         if (unknown) throw new ApiError("queued_run_not_found", { run_id: unknown });

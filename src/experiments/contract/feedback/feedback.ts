@@ -19,7 +19,10 @@ export const FeedbackConfig = z
     min: optional(z.number()),
     max: optional(z.number()),
     categories: optional(z.array(feedbackCategory)),
-    allows_multiple_categories: unsupported((value) => value === false, "is not supported").optional(),
+    // Not stored: a config with the default is the same as one without it.
+    allows_multiple_categories: unsupported((value) => value === false, "is not supported")
+      .transform(() => undefined)
+      .optional(),
   })
   .openapi("FeedbackConfig");
 export type FeedbackConfig = z.output<typeof FeedbackConfig>;

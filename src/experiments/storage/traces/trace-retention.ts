@@ -77,3 +77,20 @@ export async function deleteTracesById(tx: Tx, tenant_id: string, trace_ids: str
   await tx.run(sql`delete from trace_runs ${where}`.compile(tx.k));
   return sessions.map(({ experiment_no }) => experiment_no);
 }
+
+/** Returns the sessions of the traces that contain these runs: the retention of a trace locks that of its root or, without one, of a run. */
+export async function sessionsOfTraces(tx: Tx, tenant_id: string, run_ids: string[]): Promise<number[]> {
+  const rows = await byIds(run_ids, (batch) =>
+    tx.all(
+      tx.k
+        .selectFrom("trace_runs")
+        .select("experiment_no")
+        .distinct()
+        .where("tenant_id", "=", tenant_id)
+        .where("trace_id", "in", (e) =>
+          e.selectFrom("trace_runs").select("trace_id").where("tenant_id", "=", tenant_id).where("run_id", "in", batch),
+        ),
+    ),
+  );
+  return [...new Set(rows.map(({ experiment_no }) => experiment_no))];
+}

@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_store, get_stream_writer
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
@@ -275,6 +276,16 @@ class Calls(BaseCallbackHandler):
 
 
 counted = single(lambda state: {"log": [Calls.started]}).with_config(callbacks=[Calls()])
+
+
+@task
+async def shout(text: str) -> str:
+    return text.upper()
+
+
+@entrypoint()
+async def functional(state: State) -> str:
+    return await shout(state["text"])
 
 
 async def _in_background(state: State) -> State:

@@ -134,21 +134,22 @@ type ImportFile = (file: string) => Promise<Imported>;
  * loaded when a module needs path aliases, imports without an extension, or other TypeScript.
  */
 export function importerFor(project_dir: string): ImportFile {
-  let tsx: Promise<void> | undefined = usesPathAliases(project_dir) ? registerTsx(project_dir) : undefined;
+  const modules = new ProjectModules();
+  let tsx: Promise<void> | undefined = usesPathAliases(project_dir) ? registerTsx(project_dir, modules) : undefined;
   let failed = false;
   return async (file) => {
     const hadTsx = tsx !== undefined;
     await tsx;
     const { href } = pathToFileURL(file);
     // Uses other URLs, because Node.js caches the failure under the original ones, of which later graphs may import some.
-    if (failed) return importModule(`${href}${RETRY_QUERY}`);
+    if (failed && !modules.isLoaded(href)) return importModule(`${href}${RETRY_QUERY}`);
     try {
-      return await importModule(href);
+      return await modules.during(importModule(href));
     } catch (error) {
       // A retry is safe: Node could not parse or link the module, so none of its code has run.
       if (hadTsx || !isLinkError(error)) throw error;
       failed = true;
-      tsx ??= registerTsx(project_dir);
+      tsx ??= registerTsx(project_dir, modules);
       await tsx;
       return importModule(`${href}${RETRY_QUERY}`);
     }
@@ -157,6 +158,32 @@ export function importerFor(project_dir: string): ImportFile {
 
 const RETRY_QUERY = "?full";
 const PROJECT_TYPESCRIPT = /^file:(?!.*\/node_modules\/)[^?]*\.[mc]?tsx?$/;
+
+/** The modules of the project that Node.js has loaded by itself. Under another URL, their code would run a second time. */
+class ProjectModules {
+  readonly #loaded = new Set<string>();
+  #resolved = new Set<string>();
+
+  constructor() {
+    registerHooks({
+      resolve: (specifier, context, next) => {
+        const found = next(specifier, context);
+        if (PROJECT_TYPESCRIPT.test(found.url)) this.#resolved.add(found.url);
+        return found;
+      },
+    });
+  }
+
+  isLoaded = (url: string): boolean => this.#loaded.has(url);
+
+  /** Remembers the modules that are resolved during an import that succeeds. */
+  async during<T>(imported: Promise<T>): Promise<T> {
+    this.#resolved = new Set();
+    const result = await imported;
+    for (const url of this.#resolved) this.#loaded.add(url);
+    return result;
+  }
+}
 
 /** Returns the message of a load error without the parts that this module and Node add. */
 function reasonOf(error: unknown, project_dir: string): string {
@@ -190,7 +217,7 @@ function usesPathAliases(project_dir: string): boolean {
 }
 
 /** Registers tsx for both module systems: a .ts file of a package without "type": "module" is CommonJS. */
-async function registerTsx(project_dir: string): Promise<void> {
+async function registerTsx(project_dir: string, modules: ProjectModules): Promise<void> {
   const [esm, cjs] = await Promise.all([import("tsx/esm/api"), import("tsx/cjs/api")]);
   const tsconfig = join(project_dir, "tsconfig.json");
   esm.register(existsSync(tsconfig) ? { tsconfig } : {});
@@ -199,9 +226,10 @@ async function registerTsx(project_dir: string): Promise<void> {
     resolve(specifier, context, next) {
       const { parentURL, conditions } = context;
       const found = next(specifier, context);
-      const isRetry =
-        parentURL?.endsWith(RETRY_QUERY) && conditions?.includes("import") && PROJECT_TYPESCRIPT.test(found.url);
-      return isRetry ? { ...found, url: `${found.url}${RETRY_QUERY}` } : found;
+      const isRetry = parentURL?.endsWith(RETRY_QUERY) && conditions?.includes("import");
+      return isRetry && PROJECT_TYPESCRIPT.test(found.url) && !modules.isLoaded(found.url)
+        ? { ...found, url: `${found.url}${RETRY_QUERY}` }
+        : found;
     },
   });
 }
