@@ -6,7 +6,7 @@ import { paging, texts, time, unsupported, uuidOrHex } from "../fields.ts";
 import { runParams } from "../runs.ts";
 import { Thread } from "../traces/threads.ts";
 
-import { ExperimentRunsQuery, fieldNames, pageOf, RunQueryV2, RunV2, selects } from "./runs.ts";
+import { ExperimentRunsQuery, pageOf, publicSelects, RunQueryV2, RunV2, selects } from "./runs.ts";
 import {
   ThreadQueryV2,
   ThreadStats,
@@ -104,7 +104,7 @@ export const experimentRoutesV2 = {
     security: [],
     request: {
       params: z.object({ share_token: uuidOrHex }),
-      body: jsonBody(z.object({ selects: optional(fieldNames) })),
+      body: jsonBody(z.object({ selects: optional(publicSelects) })),
     },
     responses: { 200: jsonResponse(z.object({ items: z.array(RunV2.partial()) }), "The runs."), ...problems },
   }),
@@ -117,7 +117,7 @@ export const experimentRoutesV2 = {
     security: [],
     request: {
       params: runParams.extend({ share_token: uuidOrHex }),
-      query: z.object({ selects: texts.pipe(fieldNames).optional() }),
+      query: z.object({ selects: texts.pipe(publicSelects).optional() }),
     },
     responses: { 200: jsonResponse(RunV2.partial(), "The run."), ...problems },
   }),

@@ -56,8 +56,17 @@ export const RunV2 = z
   .openapi("RunV2");
 export type RunV2 = z.output<typeof RunV2>;
 
-/** Field names in upper case. Unknown names are ignored: each version of the clients has names of its own, such as `PARENT_RUN_ID`. */
-export const fieldNames = z.array(z.string());
+/** Names that clients select and this service has no field for. They are ignored. */
+const WITHOUT_FIELD = ["LS_USER_ID", "OP", "TURN_NUMBER"];
+
+/** The field names in upper case. */
+export const selectOf = (fields: object) =>
+  z.enum([...Object.keys(fields).map((name) => name.toUpperCase()), ...WITHOUT_FIELD] as [string, ...string[]]);
+
+const select = selectOf(RunV2.shape);
+
+/** Selected fields on public routes. Unknown names are ignored, including `PARENT_RUN_ID`, which LangSmith defines. */
+export const publicSelects = z.array(z.string());
 
 export const RunQueryV2 = z
   .object({
@@ -79,7 +88,7 @@ export const RunQueryV2 = z
     max_start_time: optional(time),
     cursor: optional(z.string()),
     page_size: withDefault(z.int().min(1).max(1000), 100),
-    selects: optional(fieldNames).describe("The fields to return. The default is `ID`."),
+    selects: optional(z.array(select)).describe("The fields to return. The default is `ID`."),
     sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
   })
   .openapi("RunQueryV2");
@@ -88,7 +97,7 @@ export type RunQueryV2 = z.output<typeof RunQueryV2>;
 export const pageOf = (items: z.ZodType) =>
   z.object({ items: z.array(items), has_more: z.boolean(), next_cursor: z.string().optional() });
 
-export const selects = texts.pipe(fieldNames).optional();
+export const selects = texts.pipe(z.array(select)).optional();
 
 export const ExperimentRunsQuery = z
   .object({
@@ -96,7 +105,7 @@ export const ExperimentRunsQuery = z
     example_ids: optional(z.array(uuidOrHex).max(1000)),
     comparative_experiment_id: optional(uuidOrHex),
     filters: experimentFilters,
-    selects: optional(fieldNames),
+    selects: optional(z.array(select)),
     sort: optional(z.object({ by: z.string(), order: withDefault(z.enum(["ASC", "DESC"]), "DESC") })),
     cursor: optional(z.string()),
     page_size: withDefault(z.int().min(1).max(1000), 20),

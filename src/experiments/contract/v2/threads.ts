@@ -3,7 +3,7 @@ import { optional, withDefault } from "../../../platform/contract/fields.ts";
 import { nullableTime, paging, refused, texts, time, unsupportedFilters, usage, uuidOrHex } from "../fields.ts";
 import { FeedbackStats } from "../sessions.ts";
 
-import { RunV2, selects } from "./runs.ts";
+import { RunV2, selectOf } from "./runs.ts";
 
 const threadFilters = {
   filter: optional(z.string()).describe("A filter expression for root runs."),
@@ -43,7 +43,7 @@ export type ThreadTrace = z.output<typeof ThreadTrace>;
 export const ThreadTracesQuery = z.object({
   project_id: uuidOrHex,
   ...threadFilters,
-  selects: selects.describe("The fields to return, in upper case. Unknown names are ignored."),
+  selects: texts.pipe(z.array(selectOf(ThreadTrace.shape))).optional(),
   cursor: z.string().optional(),
   page_size: paging.limit,
 });
